@@ -1,0 +1,45 @@
+# make demo | test | lint | clean: each builds .venv first and installs what it needs
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+# Linear algebra here is on small matrices: one BLAS thread per process is fastest and repeatable.
+export OPENBLAS_NUM_THREADS = 1
+export OMP_NUM_THREADS = 1
+export PYTHONDONTWRITEBYTECODE = 1
+
+.PHONY: demo test lint format types unit clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	touch $@ $(VENV)/.runtime
+
+demo: $(VENV)/.runtime
+	$(BIN)/convexdesign demo --plot demo.png
+
+test: lint types unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+unit: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist demo.png .mypy_cache .ruff_cache .pytest_cache .hypothesis
