@@ -1,0 +1,290 @@
+"""The instances of Weltz et al. (2023), made precise: arms, items, theta, noise and objective of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.problem.objectives import BestArm, LevelSet, Objective, true_answer
+
+__all__ = [
+    "Instance",
+    "experiment_1",
+    "experiment_2",
+    "multivariate_blocks",
+    "multivariate_dimension",
+    "multivariate_layouts",
+    "multivariate_testing",
+    "soare",
+    "two_spheres",
+]
+
+Array = NDArray[np.float64]
+ObjectiveLike = Objective | Literal["best-arm", "level-set"]
+
+# A matrix of layouts above this many numbers (800 MB) is refused; the block generator has no limit.
+_MAX_ENTRIES = 10**8
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A linear bandit whose truth is known: measuring arm x gives x'theta plus noise of variance s_x^2.
+
+    arms (n, d), items (m, d), theta (d,); Sigma (d, d) with s_x^2 = x'Sigma x, or None where no such matrix
+    exists; noise_variance (n,), always variances; objective BestArm or LevelSet. The arrays are read-only.
+    """
+
+    arms: Array
+    items: Array
+    theta: Array
+    Sigma: Array | None
+    noise_variance: Array
+    objective: Objective
+
+    def __post_init__(self) -> None:
+        for array in (self.arms, self.items, self.theta, self.Sigma, self.noise_variance):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def kappa(self) -> float:
+        """max s_x^2 / min s_x^2: how unequal the noise is."""
+        return float(self.noise_variance.max() / self.noise_variance.min())
+
+    @property
+    def answer(self) -> tuple[int, ...]:
+        """The items an algorithm should return, as indices in increasing order."""
+        return true_answer(self.objective, self.items, self.theta)
+
+
+def soare(omega: float = 0.5, kappa: float = 20.0, *, objective: ObjectiveLike = "best-arm") -> Instance:
+    """Arms = items = e1, e2, (cos omega, sin omega); theta = e1; noise variances (1, kappa, 1).
+
+    omega in radians, strictly between 0 and pi/2. Sigma is None: at kappa = 20 no positive semidefinite
+    matrix gives these variances. The level set version has threshold .9.
+    Source: paper, section 1.1 and figure 1 (omega = .5, kappa = 20).
+
+    >>> soare().kappa
+    20.0
+    """
+    _angle(omega)
+    if not (np.isfinite(kappa) and kappa > 0):
+        raise InputError(f"kappa must be a positive number (a ratio of variances), got {kappa!r}")
+    arms = np.array([[1.0, 0.0], [0.0, 1.0], [np.cos(omega), np.sin(omega)]])
+    theta = np.array([1.0, 0.0])
+    variance = np.array([1.0, float(kappa), 1.0])
+    return Instance(arms, arms.copy(), theta, None, variance, _objective(objective, 0.9))
+
+
+def experiment_1(omega: float = 0.02, q: float = 0.4, *, objective: ObjectiveLike = "best-arm") -> Instance:
+    """Signal to noise: short informative arms whose noise is short as well; d = 4, Sigma = I, theta = e1.
+
+    The nine arms, in this order: e1, e2, q e3, q e4, e1 cos omega + e_i sin omega (i = 2, 3, 4),
+    .5(e1 + e2) + .1 e3, .5(e1 + e2) + .1(e3 + e4). omega in radians, 0 < q < 1. phi of them has rank 9 of 10.
+    The level set version has threshold .95. Source: paper, section 5, example 1 (omega = .02, q = .4).
+
+    >>> round(experiment_1().kappa, 2)
+    6.25
+    """
+    _angle(omega)
+    if not 0 < q < 1:
+        raise InputError(f"q, the length of the short arms, must lie strictly between 0 and 1, got {q!r}")
+    e = np.eye(4)
+    bent = [e[0] * np.cos(omega) + e[i] * np.sin(omega) for i in (1, 2, 3)]
+    middle = 0.5 * (e[0] + e[1])
+    arms = np.array(
+        [e[0], e[1], q * e[2], q * e[3], *bent, middle + 0.1 * e[2], middle + 0.1 * (e[2] + e[3])]
+    )
+    return _with_sigma(arms, e[0].copy(), np.eye(4), _objective(objective, 0.95))
+
+
+def experiment_2(
+    d: int = 3,
+    omega: float = 0.02,
+    alpha2: float = 1.0,
+    beta2: float = 0.2,
+    *,
+    objective: ObjectiveLike = "best-arm",
+) -> Instance:
+    """One near-optimal arm and many informative ones of unequal noise; theta = e1.
+
+    Arms, in this order: e1, e1 cos omega + e2 sin omega, e_3 .. e_d, (e_i + e_j)/sqrt 2 for i < j.
+    Sigma is diagonal: variance beta2 on coordinates 2 and 3, alpha2 on the others. d >= 3, omega in radians.
+    The level set version has threshold .9.
+    Source: paper, section 5, example 2 (d = 3, omega = .02, alpha2 = 1, beta2 = .2).
+
+    >>> experiment_2().arms.shape, round(experiment_2().kappa, 6)
+    ((6, 3), 5.0)
+    """
+    _angle(omega)
+    if not (isinstance(d, int | np.integer) and d >= 3):
+        raise InputError(f"d must be a whole number of at least 3, got {d!r}")
+    for name, value in (("alpha2", alpha2), ("beta2", beta2)):
+        if not (np.isfinite(value) and value > 0):
+            raise InputError(f"{name} is a noise variance and must be positive, got {value!r}")
+    e = np.eye(d)
+    bent = e[0] * np.cos(omega) + e[1] * np.sin(omega)
+    pairs = [(e[i] + e[j]) / np.sqrt(2) for i, j in combinations(range(d), 2)]
+    diagonal = np.full(d, float(alpha2))
+    diagonal[1:3] = beta2
+    arms = np.array([e[0], bent, *e[2:], *pairs])
+    return _with_sigma(arms, e[0].copy(), np.diag(diagonal), _objective(objective, 0.9))
+
+
+def multivariate_testing(
+    variations: int = 2,
+    dimensions: int = 3,
+    *,
+    theta: ArrayLike | None = None,
+    Sigma: ArrayLike | None = None,
+    objective: ObjectiveLike = "best-arm",
+) -> Instance:
+    """Every layout of a page: `dimensions` places, `variations` contents for each, pairs interact.
+
+    Rows as in `multivariate_layouts`; arms = items = all variations**dimensions layouts. The
+    defaults are the paper's: theta has constant 0 (.005 in the level set version, so that no layout lies on
+    the threshold 0), primary effects rising evenly from .01 to .02, and every interaction -.1; Sigma is
+    diagonal with .3 for the constant, .7 for the first dimension and .001 elsewhere, so that changing the
+    first dimension is noisiest.
+    Raises InputError above 10^8 numbers: use `multivariate_blocks`.
+    Source: paper, section 5, experiment 3 (two variations, three dimensions: eight arms in R^7).
+
+    >>> multivariate_testing().arms.astype(int)[-1], round(multivariate_testing().kappa, 2)
+    (array([1, 1, 1, 1, 1, 1, 1]), 3.35)
+    """
+    d = multivariate_dimension(variations, dimensions)
+    n, primary = variations**dimensions, dimensions * (variations - 1)
+    if n * d > _MAX_ENTRIES:
+        raise InputError(
+            f"{variations} variations in {dimensions} dimensions make {n} layouts of {d} numbers each; "
+            "generate them in pieces with multivariate_blocks"
+        )
+    goal = _objective(objective, 0.0)
+    arms = multivariate_layouts(np.arange(n), variations, dimensions)
+    if theta is None:
+        constant = 0.005 if isinstance(goal, LevelSet) else 0.0
+        theta = np.concatenate([[constant], np.linspace(0.01, 0.02, primary), np.full(d - 1 - primary, -0.1)])
+    if Sigma is None:
+        Sigma = np.diag([0.3] + [0.7] * (variations - 1) + [1e-3] * (d - variations))
+    theta, Sigma = np.array(theta, dtype=float), np.array(Sigma, dtype=float)
+    if theta.shape != (d,):
+        raise InputError(
+            f"theta must have shape ({d},), one effect per column of the layouts, got {theta.shape}"
+        )
+    if Sigma.shape != (d, d):
+        raise InputError(f"Sigma must have shape ({d}, {d}), got {Sigma.shape}")
+    return _with_sigma(arms, theta, Sigma, goal)
+
+
+def multivariate_dimension(variations: int, dimensions: int) -> int:
+    """d = 1 + m(n-1) + (n-1)^2 m(m-1)/2 for n variations in m dimensions: constant, effects, interactions.
+
+    >>> multivariate_dimension(2, 3), multivariate_dimension(3, 4)
+    (7, 33)
+    """
+    for name, value, least in (("variations", variations, 2), ("dimensions", dimensions, 1)):
+        if not (isinstance(value, int | np.integer) and value >= least):
+            raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    levels = int(variations) - 1
+    return 1 + int(dimensions) * levels + levels**2 * (int(dimensions) * (int(dimensions) - 1) // 2)
+
+
+def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int) -> Array:
+    """The rows of the layouts with these indices, in reference-level coding, shape (len(indices), d).
+
+    Layout k writes k in base `variations`, first dimension first: that digit is the variation shown there.
+    Columns: 1; an indicator for every dimension and every variation but the first (which is the reference);
+    and the products of these indicators for every pair of dimensions.
+
+    >>> multivariate_layouts([0, 3, 7], 2, 3).astype(int)
+    array([[1, 0, 0, 0, 0, 0, 0],
+           [1, 0, 1, 1, 0, 0, 1],
+           [1, 1, 1, 1, 1, 1, 1]])
+    """
+    d = multivariate_dimension(variations, dimensions)
+    k = np.asarray(indices)
+    n = variations**dimensions
+    if k.ndim != 1 or not np.issubdtype(k.dtype, np.integer):
+        raise InputError(f"indices must be a vector of whole numbers, got {k.dtype} of shape {k.shape}")
+    if k.size and (k.min() < 0 or k.max() >= n):
+        raise InputError(f"layout indices lie in 0 .. {n - 1}, got {k.min()} .. {k.max()}")
+    digits = [k // variations ** (dimensions - 1 - i) % variations for i in range(dimensions)]
+    levels = np.arange(1, variations)
+    shown = [(digit[:, None] == levels).astype(float) for digit in digits]
+    crossed = [
+        (shown[i][:, :, None] * shown[j][:, None, :]).reshape(k.size, -1)
+        for i, j in combinations(range(dimensions), 2)
+    ]
+    return np.hstack([np.ones((k.size, 1)), *shown, *crossed]).reshape(k.size, d)
+
+
+def multivariate_blocks(variations: int, dimensions: int, block: int = 65_536) -> Iterator[tuple[int, Array]]:
+    """All layouts in pieces: (index of the first row, rows) with at most `block` rows each.
+
+    >>> [(start, rows.shape) for start, rows in multivariate_blocks(3, 2, block=5)]
+    [(0, (5, 9)), (5, (4, 9))]
+    """
+    multivariate_dimension(variations, dimensions)
+    n = variations**dimensions
+    for start in range(0, n, block):
+        yield start, multivariate_layouts(np.arange(start, min(start + block, n)), variations, dimensions)
+
+
+def two_spheres(
+    d: int = 15,
+    outer: int = 200,
+    inner: int = 1800,
+    radius: float = 0.1,
+    *,
+    rng: int | np.random.Generator | None = None,
+) -> Instance:
+    """Arms uniform on two spheres, `outer` on the unit sphere and then `inner` on one of this radius.
+
+    Sigma = diag(1, .1, 1, .1, ...), theta = (1, ..., 1), arms = items. The instance for variance estimation.
+    rng: a seed or a numpy Generator. Source: paper, section 3, figure 2.
+
+    >>> two_spheres(d=3, outer=5, inner=7, rng=0).arms.shape
+    (12, 3)
+    """
+    for name, value, least in (("d", d, 1), ("outer", outer, 0), ("inner", inner, 0)):
+        if not (isinstance(value, int | np.integer) and value >= least):
+            raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if outer + inner == 0:
+        raise InputError("outer and inner are both 0: at least one arm is needed")
+    if not (np.isfinite(radius) and radius > 0):
+        raise InputError(f"radius must be positive, got {radius!r}")
+    gaussian = np.random.default_rng(rng).standard_normal((outer + inner, d))
+    arms = gaussian / np.linalg.norm(gaussian, axis=1, keepdims=True)
+    arms[outer:] *= radius
+    return _with_sigma(arms, np.ones(d), np.diag(np.where(np.arange(d) % 2, 0.1, 1.0)), BestArm())
+
+
+def _with_sigma(arms: Array, theta: Array, Sigma: Array, objective: Objective) -> Instance:
+    variance = np.einsum("ij,jk,ik->i", arms, Sigma, arms)
+    if variance.min() <= 0:
+        i = int(variance.argmin())
+        raise InputError(f"Sigma gives arm {i} the noise variance {variance[i]:g}; it must be positive")
+    return Instance(arms, arms.copy(), theta, Sigma, variance, objective)
+
+
+def _objective(objective: ObjectiveLike, default_threshold: float) -> Objective:
+    if isinstance(objective, BestArm | LevelSet):
+        return objective
+    if objective == "best-arm":
+        return BestArm()
+    if objective == "level-set":
+        return LevelSet(default_threshold)
+    raise InputError(
+        f"objective must be 'best-arm', 'level-set', BestArm() or LevelSet(threshold), got {objective!r}"
+    )
+
+
+def _angle(omega: float) -> None:
+    if not 0 < omega < np.pi / 2:
+        raise InputError(f"omega is an angle in radians strictly between 0 and pi/2, got {omega!r}")
