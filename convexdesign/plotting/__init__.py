@@ -1,1 +1,40 @@
+"""Pictures of designs: for each, a function that computes what is drawn, and one that draws it.
 
+The data functions need NumPy alone. The drawing functions need the extra `plot`, take `ax=` (a new
+figure where it is None), return the axes they drew on, and never show or save anything.
+"""
+
+from convexdesign.plotting.allocation import AllocationData, allocation_data, plot_allocation
+from convexdesign.plotting.canvas import new_axes, require_matplotlib
+from convexdesign.plotting.comparison import ComparisonData, comparison_data, plot_comparison
+from convexdesign.plotting.convergence import ConvergenceData, convergence_data, plot_convergence
+from convexdesign.plotting.ellipse import EllipseData, ellipse_data, plot_ellipse
+from convexdesign.plotting.equivalence import (
+    EquivalenceData,
+    equivalence_data,
+    plot_equivalence,
+    sensitivity,
+)
+from convexdesign.plotting.palette import OKABE_ITO
+
+__all__ = [
+    "OKABE_ITO",
+    "AllocationData",
+    "ComparisonData",
+    "ConvergenceData",
+    "EllipseData",
+    "EquivalenceData",
+    "allocation_data",
+    "comparison_data",
+    "convergence_data",
+    "ellipse_data",
+    "equivalence_data",
+    "new_axes",
+    "plot_allocation",
+    "plot_comparison",
+    "plot_convergence",
+    "plot_ellipse",
+    "plot_equivalence",
+    "require_matplotlib",
+    "sensitivity",
+]

@@ -1,0 +1,58 @@
+"""Where to draw: matplotlib asked for only when a picture is, and axes with one plain look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from convexdesign.plotting.palette import GREY, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["axes_or_new", "new_axes", "require_matplotlib", "tidy"]
+
+
+def require_matplotlib() -> None:
+    """Import matplotlib, or say which extra brings it.
+
+    Raises ImportError naming the extra `plot` where matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401  (only whether it is there matters)
+    except ImportError as error:
+        raise ImportError(
+            "drawing needs matplotlib, which is not installed; get it with: pip install 'convexdesign[plot]'"
+        ) from error
+
+
+def new_axes(size: tuple[float, float] = (7.0, 4.2)) -> Axes:
+    """Axes on a figure of the given size in inches that no window and no pyplot state knows.
+
+    For writing files: `ax = plot_allocation(weights, ax=new_axes()); ax.figure.savefig("w.png")`
+    works without a display and leaves nothing open.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, dpi=150, layout="constrained").subplots()
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The axes given, else new ones that a notebook shows by itself."""
+    require_matplotlib()
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def tidy(ax: Axes, *, grid: Literal["x", "y", "both"]) -> None:
+    """Leave only what carries meaning: two spines, and a faint grid along `grid`."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(GREY)
+    ax.tick_params(colors=INK, length=3)
+    ax.grid(True, axis=grid, color="#E3E3E3", linewidth=0.8)
+    ax.set_axisbelow(True)

@@ -1,0 +1,167 @@
+"""A design in the plane: arms, targets and the confidence ellipse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.plotting.allocation import checked_weights
+from convexdesign.plotting.canvas import axes_or_new, tidy
+from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EllipseData", "ellipse_data", "plot_ellipse"]
+
+
+@dataclass(frozen=True)
+class EllipseData:
+    """What `plot_ellipse` draws.
+
+    arms (n, 2), weights (n,), targets (m, 2), information A (2, 2), boundary (k, 2): points with z'A z = 1;
+    the first and the last coincide.
+    """
+
+    arms: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    targets: NDArray[np.float64]
+    information: NDArray[np.float64]
+    boundary: NDArray[np.float64]
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """sqrt(v'A^-1 v) for every target: how far the ellipse reaches along v, per one measurement; (m,)."""
+        solved = np.linalg.solve(self.information, self.targets.T)
+        return np.sqrt(np.einsum("ji,ij->j", self.targets, solved))
+
+
+def ellipse_data(
+    arms: ArrayLike,
+    weights: ArrayLike,
+    targets: ArrayLike | None = None,
+    noise_variance: ArrayLike | None = None,
+    prior: ArrayLike | None = None,
+    points: int = 241,
+) -> EllipseData:
+    """The boundary of {z : z'A z <= 1}, A = A0 + sum_i w_i x_i x_i' / s_i^2, for arms in the plane.
+
+    After N measurements the estimate's covariance is A^-1/N, so the ellipse has the shape of every confidence
+    region for theta; the largest v'z on it is the standard deviation of v'theta, times sqrt(N).
+
+    arms: (n, 2). weights: (n,). targets: (m, 2) or None. noise_variance: s_i^2, a scalar or (n,), one where
+    None. prior: A0 (2, 2) or None. Raises InputError where the dimension is not two or A is singular (the
+    region is then an unbounded strip).
+
+    >>> ellipse_data([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5]).boundary[0].round(6)
+    array([1.414214, 0.      ])
+    """
+    X = plane(arms, "arms")
+    w = checked_weights(weights)
+    if w.size != len(X):
+        raise InputError(f"{w.size} weights for {len(X)} arms; give one weight an arm")
+    V = np.empty((0, 2)) if targets is None else plane(targets, "targets")
+    variance = np.broadcast_to(np.asarray(1.0 if noise_variance is None else noise_variance, float), w.shape)
+    if not np.all(variance > 0):
+        raise InputError("noise_variance must be positive for every arm")
+    A = X.T @ (X * (w / variance)[:, None])
+    if prior is not None:
+        A = A + np.asarray(prior, dtype=np.float64)
+    scale, axes = np.linalg.eigh(A)
+    if scale[0] <= 1e-12 * max(scale[1], np.finfo(float).tiny):
+        raise InputError(
+            "the information matrix is singular: the arms with positive weight lie on one line, "
+            "so the confidence region is unbounded; add an arm off that line"
+        )
+    # The symmetric square root, so that the walk starts on the first axis whatever the eigenvectors' signs.
+    root = axes @ (axes / np.sqrt(scale)).T
+    angle = np.linspace(0.0, 2 * np.pi, points)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    circle[-1] = circle[0]
+    return EllipseData(X, w, V, A, circle @ root)
+
+
+def plot_ellipse(
+    arms: ArrayLike,
+    weights: ArrayLike,
+    targets: ArrayLike | None = None,
+    noise_variance: ArrayLike | None = None,
+    prior: ArrayLike | None = None,
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw arms (area proportional to weight), targets (arrows) and {z : z'A z <= 1}; returns the axes.
+
+    Arguments as in `ellipse_data`. Targets too long or too short for the picture are all drawn at one
+    scale, which the legend names.
+    """
+    data = ellipse_data(arms, weights, targets, noise_variance, prior)
+    ax = axes_or_new(ax, (6.4, 5.2))
+    ax.fill(*data.boundary.T, color=OKABE_ITO["sky"], alpha=0.25, linewidth=0)
+    ax.plot(*data.boundary.T, color=OKABE_ITO["blue"], linewidth=2, label="{z : z′A z ≤ 1}")
+    draw_targets(ax, data)
+    measured = data.weights > 0
+    X = data.arms
+    ax.scatter(
+        X[~measured, 0], X[~measured, 1], s=28, facecolors="white", edgecolors=GREY, linewidths=1.2, zorder=4
+    )
+    area = 40 + 460 * data.weights[measured]
+    ax.scatter(
+        X[measured, 0], X[measured, 1], s=area, color=OKABE_ITO["vermillion"], edgecolors="white", zorder=4
+    )
+    # Legend entries of one size; the drawn areas differ from arm to arm.
+    ax.scatter([], [], s=60, color=OKABE_ITO["vermillion"], label="arms (area: weight)")
+    if not measured.all():
+        ax.scatter([], [], s=28, facecolors="white", edgecolors=GREY, label="arms never measured")
+    ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+    ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.08)
+    ax.set_xlabel("first coordinate")
+    ax.set_ylabel("second coordinate")
+    tidy(ax, grid="both")
+    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    if title:
+        ax.set_title(title, loc="left")
+    return ax
+
+
+def draw_targets(ax: Axes, data: EllipseData) -> None:
+    """Arrows from the origin to the targets, rescaled together where they would not fit the ellipse."""
+    if not len(data.targets):
+        return
+    reach = max(np.abs(data.boundary).max(), np.abs(data.arms).max())
+    longest = float(np.linalg.norm(data.targets, axis=1).max())
+    factor = 1.0
+    if longest > 0 and not 0.2 * reach <= longest <= 1.5 * reach:
+        factor = reach / longest
+    for v in factor * data.targets:
+        ax.annotate(
+            "",
+            xy=v,
+            xytext=(0, 0),
+            arrowprops={"arrowstyle": "-|>", "color": OKABE_ITO["green"], "shrinkA": 0, "shrinkB": 0},
+            zorder=3,
+        )
+    # Arrows do not stretch the axes by themselves.
+    ax.update_datalim(factor * data.targets)
+    label = "targets" if factor == 1.0 else f"targets (drawn × {factor:.2g})"
+    ax.plot([], [], color=OKABE_ITO["green"], marker=">", markevery=[-1], label=label)
+    ax.tick_params(labelcolor=INK)
+
+
+def plane(points: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Points as float64 (k, 2), else InputError."""
+    P = np.asarray(points, dtype=np.float64)
+    if P.ndim != 2 or P.shape[1] != 2 or not len(P):
+        raise InputError(
+            f"{what} must have two coordinates, one row each, to be drawn in the plane; got shape {P.shape}"
+        )
+    if not np.all(np.isfinite(P)):
+        raise InputError(f"{what} must be finite")
+    return P

@@ -1,0 +1,152 @@
+"""The equivalence theorem as a picture: a design is optimal where no arm's sensitivity exceeds the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.plotting.allocation import arm_names, checked_weights
+from convexdesign.plotting.canvas import axes_or_new, tidy
+from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EquivalenceData", "equivalence_data", "plot_equivalence", "sensitivity"]
+
+
+@dataclass(frozen=True)
+class EquivalenceData:
+    """What `plot_equivalence` draws, in the order of the positions.
+
+    `bound` is w's, the weighted mean of the sensitivities: the design is optimal if and only if their maximum
+    does not exceed it. `excess` is max s / w's - 1: zero at an optimum.
+    """
+
+    positions: NDArray[np.float64]
+    sensitivity: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    bound: float
+    excess: float
+
+
+def sensitivity(
+    arms: ArrayLike, weights: ArrayLike, M: ArrayLike | None = None, prior: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """y_i' C M C y_i for every arm, C = A(w)^+, A(w) = A0 + sum_i w_i y_i y_i'; shape (n,).
+
+    arms: rows y_i = x_i/s_i, already divided by the noise's standard deviation, (n, d). M: (d, d) psd; what
+    it is makes the criterion: A itself for D (then this is the variance function y'A^-1 y, and M may be left
+    out), the identity for A, sum_j mu_j v_j v_j' with the certificate's multipliers for minimax.
+    prior: A0 or None.
+
+    Source: the general equivalence theorem (Kiefer and Wolfowitz 1960; Pukelsheim, Optimal Design of
+    Experiments).
+
+    >>> sensitivity([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5])
+    array([2., 2.])
+    """
+    Y = np.asarray(arms, dtype=np.float64)
+    if Y.ndim != 2 or not np.all(np.isfinite(Y)):
+        raise InputError(f"arms must be a finite matrix with one row an arm, got shape {Y.shape}")
+    w = checked_weights(weights)
+    if w.size != len(Y):
+        raise InputError(f"{w.size} weights for {len(Y)} arms; give one weight an arm")
+    A = Y.T @ (Y * w[:, None])
+    if prior is not None:
+        A = A + np.asarray(prior, dtype=np.float64)
+    C = np.linalg.pinv(A, rcond=1e-12, hermitian=True)
+    middle = C if M is None else C @ np.asarray(M, dtype=np.float64) @ C
+    return np.einsum("ij,ij->i", Y @ middle, Y)
+
+
+def equivalence_data(
+    values: ArrayLike, weights: ArrayLike, positions: ArrayLike | None = None
+) -> EquivalenceData:
+    """The sensitivities against their bound w's, sorted by position.
+
+    values: (n,) from `sensitivity`. weights: (n,). positions: where each arm sits on the axis, for instance
+    the setting of a regression; indices where None.
+
+    >>> data = equivalence_data([2.0, 2.0, 1.0], [0.5, 0.5, 0.0])
+    >>> data.bound, data.excess
+    (2.0, 0.0)
+    """
+    w = checked_weights(weights)
+    s = np.asarray(values, dtype=np.float64)
+    x = np.arange(w.size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
+    if s.shape != w.shape or x.shape != w.shape:
+        raise InputError(
+            f"sensitivities {s.shape}, weights {w.shape} and positions {x.shape} must have one shape"
+        )
+    bound = float(w @ s) / float(w.sum()) if w.sum() > 0 else 0.0
+    if not (np.all(np.isfinite(s)) and bound > 0):
+        raise InputError("the sensitivities must be finite and positive somewhere on the support")
+    order = np.argsort(x, kind="stable")
+    return EquivalenceData(x[order], s[order], w[order], bound, float(s.max()) / bound - 1.0)
+
+
+def plot_equivalence(
+    values: ArrayLike,
+    weights: ArrayLike,
+    positions: ArrayLike | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    xlabel: str | None = None,
+    ylabel: str = "sensitivity (variance function)",
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the sensitivities of all arms, mark the support, and the bound as a line; returns the axes.
+
+    Arguments as in `equivalence_data`. With positions the points are joined by a curve; without, up to 24
+    arms are named on the axis where names are given.
+    """
+    data = equivalence_data(values, weights, positions)
+    labels = arm_names(names, len(data.weights))
+    ax = axes_or_new(ax, (7.0, 4.2))
+    support = data.weights > 0
+    if positions is not None:
+        ax.plot(data.positions, data.sensitivity, color=OKABE_ITO["blue"], linewidth=2, label="all arms")
+    else:
+        ax.scatter(
+            data.positions[~support],
+            data.sensitivity[~support],
+            s=26,
+            color=OKABE_ITO["sky"],
+            label="other arms",
+        )
+    ax.axhline(data.bound, color=INK, linestyle="--", linewidth=1.4, label=f"bound {data.bound:.6g}")
+    ax.scatter(
+        data.positions[support],
+        data.sensitivity[support],
+        s=30 + 300 * data.weights[support],
+        color=OKABE_ITO["vermillion"],
+        zorder=4,
+        label="arms measured (area: weight)",
+    )
+    if positions is None and labels is not None and len(labels) <= 24:
+        ax.set_xticks(data.positions, labels, rotation=30 if max(map(len, labels)) > 4 else 0)
+    ax.set_xlabel(xlabel or ("arm" if positions is None else "position of the arm"))
+    ax.set_ylabel(ylabel)
+    ax.set_ylim(0, 1.15 * max(data.bound, float(data.sensitivity.max())))
+    tidy(ax, grid="y")
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2)
+    ax.text(
+        0.99,
+        0.02,
+        f"largest / bound − 1 = {max(data.excess, 0.0):.1e}",
+        transform=ax.transAxes,
+        ha="right",
+        va="bottom",
+        color=GREY,
+        fontsize="small",
+    )
+    if title:
+        ax.set_title(title, loc="left", pad=30)
+    return ax

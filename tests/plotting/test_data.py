@@ -1,0 +1,195 @@
+"""The data of each plot, checked against what the picture claims, without drawing anything."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from convexdesign.errors import InputError
+from convexdesign.plotting import (
+    allocation_data,
+    comparison_data,
+    convergence_data,
+    ellipse_data,
+    equivalence_data,
+    sensitivity,
+)
+
+weight_vectors = arrays(float, st.integers(1, 40), elements=st.sampled_from([0.0, 1e-9, 0.01, 0.2, 0.5, 1.0]))
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(weight_vectors, st.integers(1, 45))
+def test_allocation_accounts_for_every_arm_and_all_weight(w, max_bars):
+    data = allocation_data(w, [f"arm {i}" for i in range(w.size)], max_bars)
+    assert len(data.arms) <= max(max_bars, 0) or w.size <= max_bars
+    np.testing.assert_array_equal(data.weights, w[data.arms])
+    assert data.names == tuple(f"arm {i}" for i in data.arms)
+    assert data.weights.sum() + data.hidden_weight == pytest.approx(w.sum(), rel=1e-12, abs=1e-15)
+    assert np.count_nonzero(data.weights) + data.hidden == np.count_nonzero(w)
+    if w.size > max_bars:
+        assert np.all(np.diff(data.weights) <= 0)
+        assert np.all(data.weights > 0)
+        left_out = np.delete(w, data.arms)
+        assert left_out.max(initial=0.0) <= data.weights.min(initial=np.inf)
+    else:
+        np.testing.assert_array_equal(data.arms, np.arange(w.size))
+
+
+def test_allocation_names_default_to_indices():
+    assert allocation_data([0.25, 0.75]).names == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("weights", "names", "max_bars", "message"),
+    [
+        ([0.5, -0.5], None, 5, r"weights\[1\] = -0.5"),
+        ([0.5, np.nan], None, 5, r"weights\[1\] = nan"),
+        ([[0.5, 0.5]], None, 5, r"shape \(1, 2\)"),
+        ([], None, 5, "shape"),
+        ([0.5, 0.5], ["a"], 5, "1 names for 2 arms"),
+        ([0.5, 0.5], None, 0, "max_bars"),
+    ],
+)
+def test_allocation_refuses(weights, names, max_bars, message):
+    with pytest.raises(InputError, match=message):
+        allocation_data(weights, names, max_bars)
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 30), st.integers(1, 12))
+def test_comparison_shows_the_arms_that_some_design_favours_most(seed, k, n, max_arms):
+    rng = np.random.default_rng(seed)
+    W = rng.dirichlet(np.full(n, 0.3), size=k)
+    data = comparison_data({f"design {j}": W[j] for j in range(k)}, None, max_arms)
+    assert data.designs == tuple(f"design {j}" for j in range(k))
+    np.testing.assert_array_equal(data.weights, W[:, data.arms])
+    left_out = np.delete(W, data.arms, axis=1)
+    assert left_out.max(initial=0.0) <= data.weights.max(axis=0).min()
+    assert data.hidden == np.count_nonzero(left_out.max(axis=0))
+    assert data.hidden_weight == pytest.approx(left_out.sum(axis=1).max(), abs=1e-15)
+
+
+def test_comparison_refuses_designs_over_different_arms_and_none_at_all():
+    with pytest.raises(InputError, match=r"'a': 2, 'b': 3"):
+        comparison_data({"a": [0.5, 0.5], "b": [0.2, 0.3, 0.5]})
+    with pytest.raises(InputError, match="no designs"):
+        comparison_data({})
+    with pytest.raises(InputError, match="max_arms"):
+        comparison_data({"a": [1.0]}, max_arms=0)
+
+
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(st.integers(0, 2**32 - 1))
+def test_ellipse_boundary_and_its_reach(seed):
+    """z'A z = 1 on the boundary, and the largest v'z on it is sqrt(v'A^-1 v): the standard deviation."""
+    rng = np.random.default_rng(seed)
+    X, w, s2 = rng.standard_normal((6, 2)), rng.dirichlet(np.ones(6)), rng.uniform(0.1, 10, 6)
+    V, A0 = rng.standard_normal((3, 2)), np.diag(rng.uniform(0, 1, 2))
+    data = ellipse_data(X, w, V, s2, A0, points=2001)
+    A = A0 + sum(w[i] * np.outer(X[i], X[i]) / s2[i] for i in range(6))
+    np.testing.assert_allclose(np.einsum("ki,ij,kj->k", data.boundary, A, data.boundary), 1.0, rtol=1e-9)
+    np.testing.assert_array_equal(data.boundary[0], data.boundary[-1])
+    reach = (data.boundary @ V.T).max(axis=0)
+    np.testing.assert_allclose(reach, np.sqrt(np.diag(V @ np.linalg.inv(A) @ V.T)), rtol=1e-5)
+    np.testing.assert_allclose(data.deviations, np.sqrt(np.diag(V @ np.linalg.inv(A) @ V.T)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arms", "weights", "noise", "message"),
+    [
+        (np.eye(3), [1, 0, 0], None, "two coordinates"),
+        ([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], None, "lie on one line"),
+        ([[1.0, 0.0], [0.0, 1.0]], [1.0], None, "1 weights for 2 arms"),
+        ([[1.0, 0.0], [0.0, np.inf]], [0.5, 0.5], None, "finite"),
+        ([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5], [1.0, 0.0], "positive"),
+    ],
+)
+def test_ellipse_refuses(arms, weights, noise, message):
+    with pytest.raises(InputError, match=message):
+        ellipse_data(arms, weights, noise_variance=noise)
+
+
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(st.integers(0, 2**32 - 1))
+def test_weighted_mean_of_sensitivities_is_a_trace(seed):
+    """sum_i w_i y_i'CMCy_i = tr(CM) at C = A(w)^-1: the bound of the picture, from its other formula."""
+    rng = np.random.default_rng(seed)
+    Y, w = rng.standard_normal((9, 3)), rng.dirichlet(np.ones(9))
+    L = rng.standard_normal((3, 3))
+    M = L @ L.T
+    data = equivalence_data(sensitivity(Y, w, M), w)
+    assert data.bound == pytest.approx(np.trace(np.linalg.inv(Y.T @ (Y * w[:, None])) @ M), rel=1e-9)
+    assert equivalence_data(sensitivity(Y, w), w).bound == pytest.approx(3.0, rel=1e-9)
+
+
+def test_equivalence_on_closed_forms():
+    """Quadratic regression: D is thirds on {-1, 0, 1}, bound 3; A is (1/4, 1/2, 1/4) with bound tr = 8."""
+    x = np.linspace(-1, 1, 201)
+    Y = np.vander(x, 3, increasing=True)
+    w = np.zeros(201)
+    w[[0, 100, 200]] = 1 / 3
+    D = equivalence_data(sensitivity(Y, w), w, x)
+    assert D.bound == pytest.approx(3.0)
+    assert abs(D.excess) < 1e-12
+    w[[0, 100, 200]] = 0.25, 0.5, 0.25
+    A = equivalence_data(sensitivity(Y, w, np.eye(3)), w, x)
+    assert A.bound == pytest.approx(8.0)
+    assert abs(A.excess) < 1e-12
+    uniform = np.full(201, 1 / 201)
+    assert equivalence_data(sensitivity(Y, uniform), uniform, x).excess > 0.5
+
+
+def test_sensitivity_where_the_arms_do_not_span_and_with_a_prior():
+    Y = np.array([[1.0, 1.0], [2.0, 2.0]])
+    np.testing.assert_allclose(sensitivity(Y, [0.0, 1.0]), [0.25, 1.0])
+    prior = np.diag([1.0, 3.0])
+    np.testing.assert_allclose(sensitivity(np.eye(2), [0.5, 0.5], prior=prior), [1 / 1.5, 1 / 3.5])
+
+
+def test_equivalence_sorts_by_position_and_refuses_mismatches():
+    data = equivalence_data([1.0, 2.0, 3.0], [0.0, 0.5, 0.5], [3.0, 1.0, 2.0])
+    np.testing.assert_array_equal(data.positions, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(data.sensitivity, [2.0, 3.0, 1.0])
+    np.testing.assert_array_equal(data.weights, [0.5, 0.5, 0.0])
+    with pytest.raises(InputError, match="one shape"):
+        equivalence_data([1.0, 2.0], [1.0])
+    with pytest.raises(InputError, match="positive somewhere"):
+        equivalence_data([1.0, np.nan], [1.0, 0.0])
+    with pytest.raises(InputError, match="one weight an arm"):
+        sensitivity(np.eye(2), [1.0])
+    with pytest.raises(InputError, match="finite matrix"):
+        sensitivity([1.0, 2.0], [0.5, 0.5])
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 100), st.one_of(st.floats(1e-12, 10), st.just(np.inf), st.just(np.nan))),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_convergence_is_the_best_gap_so_far(history):
+    x, g = np.array(history).T
+    if not np.isfinite(g).any():
+        with pytest.raises(InputError, match="no finite gap"):
+            convergence_data({"m": (x, g)})
+        return
+    (curve,) = convergence_data({"m": (x, g)})
+    assert np.all(np.diff(curve.positions) >= 0)
+    assert np.all(np.diff(curve.gaps) <= 0)
+    assert curve.gaps[-1] == np.nanmin(g[np.isfinite(g)])
+    assert len(curve.gaps) == np.count_nonzero(np.isfinite(g))
+
+
+def test_convergence_floors_zero_gaps_and_refuses_bad_histories():
+    (curve,) = convergence_data({"m": ([0, 1], [0.5, 0.0])}, floor=1e-12)
+    np.testing.assert_array_equal(curve.gaps, [0.5, 1e-12])
+    with pytest.raises(InputError, match=r"'m'.*equal vectors"):
+        convergence_data({"m": ([0, 1], [0.5])})
+    with pytest.raises(InputError, match="positions must be finite"):
+        convergence_data({"m": ([0, np.nan], [0.5, 0.1])})
+    with pytest.raises(InputError, match="no histories"):
+        convergence_data({})
