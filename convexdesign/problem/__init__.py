@@ -1,1 +1,20 @@
+"""Design problems as values: arms and targets as oracles, criteria, the feasible weights, and the canonical form."""
 
+from convexdesign.problem.arms import Arms, ArrayArms
+from convexdesign.problem.canonical import Canonical, canonicalise
+from convexdesign.problem.problem import Criterion, DesignProblem
+from convexdesign.problem.targets import PairTargets, Targets, VectorTargets
+from convexdesign.problem.weights import WeightSet
+
+__all__ = [
+    "Arms",
+    "ArrayArms",
+    "Canonical",
+    "Criterion",
+    "DesignProblem",
+    "PairTargets",
+    "Targets",
+    "VectorTargets",
+    "WeightSet",
+    "canonicalise",
+]

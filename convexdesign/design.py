@@ -1,0 +1,291 @@
+"""A design: proportions of measurements, with the proof of how good they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
+from convexdesign.errors import InputError
+from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
+from convexdesign.problem.storage import problem_from_json, problem_to_json
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Design", "Outcome", "Snapshot", "Stats", "Status", "status_of"]
+
+Floats = NDArray[np.float64]
+
+FORMAT = "convexdesign design"
+FORMAT_VERSION = 1
+# Weights further than this from W are not certified, whatever their value.
+FEASIBILITY_TOLERANCE = 1e-8
+
+
+class Status(Enum):
+    """How a solve ended, decided from the certificate alone; the value says what to do about it."""
+
+    CERTIFIED = "the certified gap is within the tolerance asked for"
+    ITERATION_LIMIT = "the iteration limit came first: raise max_iter, or accept the gap reported"
+    TIME_LIMIT = "the time limit came first: raise time_limit, or accept the gap reported"
+    STALLED = "no method made further progress: accept the gap reported, raise tol, or rescale the problem"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One line of a solver's history; value and bound are in the user's units and refer to one iterate."""
+
+    seconds: float
+    iteration: int
+    value: float
+    bound: float
+    gap: float
+    support: int
+    targets: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a solve cost: the method that ran, iterations, passes over all arms, seconds, and the history."""
+
+    method: str
+    formulation: str | None = None
+    backend: str | None = None
+    iterations: int = 0
+    passes: float = 0.0
+    seconds: float = 0.0
+    history: tuple[Snapshot, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a solver hands back: weights (n,) in the user's order, a witness for the bound, and why it stopped.
+
+    `ended` is the limit that was reached, or None when the solver believes that it is done. Nothing in it is trusted:
+    the certificate is computed from the data afterwards.
+    """
+
+    weights: Floats
+    witness: Witness | None
+    ended: Status | None
+    stats: Stats
+
+
+Report = Callable[[Snapshot], None]
+
+
+def status_of(certificate: Certificate, tol: float, ended: Status | None = None) -> Status:
+    """CERTIFIED when the weights lie in W and the proven gap is within tol; otherwise the limit that was reached."""
+    if certificate.gap <= tol and certificate.feasibility <= FEASIBILITY_TOLERANCE:
+        return Status.CERTIFIED
+    return Status.STALLED if ended in (None, Status.CERTIFIED) else ended
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design:
+    """Weights on the arms with a certificate: value, a proven bound on the optimum, and the gap between them.
+
+    weights (n,), nonnegative, sum 1, in the order of the arms given. Variances are per unit of sampling effort: with N
+    measurements in these proportions the variance of v'theta-hat is variance(v) / N.
+
+    >>> import convexdesign as cd
+    >>> d = cd.solve(cd.DesignProblem.xy_allocation([[1, 0], [0, 1], [0.6, 0.8]]))
+    >>> d.status.name, bool(d.gap <= 1e-6)
+    ('CERTIFIED', True)
+    """
+
+    problem: DesignProblem
+    weights: Floats
+    certificate: Certificate
+    status: Status
+    stats: Stats = field(default_factory=lambda: Stats("given"))
+    tol: float = 1e-6
+
+    @property
+    def value(self) -> float:
+        """The criterion of exactly these weights: max_j v_j'A^-1 v_j, or log det A on the range."""
+        return self.certificate.value
+
+    @property
+    def bound(self) -> float:
+        """A proven bound on the optimal value: a lower one for variances, an upper one for log det."""
+        return self.certificate.bound
+
+    @property
+    def lower_bound(self) -> float:
+        """The proven bound on the optimal value; the same as `bound` (an upper bound when the criterion is maximised)."""
+        return self.certificate.bound
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap: the design is at most this share above the optimum."""
+        return self.certificate.gap
+
+    @property
+    def support(self) -> NDArray[np.intp]:
+        """Indices of the arms with positive weight."""
+        return np.flatnonzero(self.weights)
+
+    @cached_property
+    def canonical(self) -> Canonical:
+        """The problem in whitened coordinates, as the solvers see it."""
+        return canonicalise(self.problem)
+
+    @cached_property
+    def _evaluation(self) -> Evaluation:
+        return evaluate(self.canonical, self.weights)
+
+    @property
+    def information(self) -> Floats:
+        """A(w) = A0 + sum_i w_i x_i x_i' / noise_variance_i, shape (d, d)."""
+        Y = self.problem.arms.take(self.support)
+        A = Y.T @ (self.weights[self.support, None] * Y)
+        return A if self.problem.prior is None else A + self.problem.prior
+
+    def variance(self, v: ArrayLike) -> float | Floats:
+        """v'A(w)^+ v for one vector (d,) or for rows (k, d); infinite where the design does not measure v."""
+        V = np.asarray(v, dtype=float)
+        if V.ndim not in (1, 2) or V.shape[-1] != self.problem.arms.d:
+            raise InputError(f"v must have {self.problem.arms.d} entries per vector, got shape {V.shape}")
+        rows = np.atleast_2d(V)
+        factor = self._evaluation.factor
+        values = np.einsum("ij,ij->i", rows @ factor, rows @ factor)
+        # v is measured when it is reproduced from its image: A C v = v.
+        rebuilt = (rows @ factor) @ (factor.T @ self.information)
+        size = np.abs(rows) + np.abs(rebuilt) + np.linalg.norm(rows, axis=1, keepdims=True) * 1e-12
+        off = (np.abs(rebuilt - rows) > 1e-6 * size).any(axis=1) if self._evaluation.rank < self.problem.arms.d else False
+        values = np.where(off, np.inf, values)
+        return float(values[0]) if V.ndim == 1 else values
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per arm: arm, weight, noise_variance (variance), variance x'A^-1x of the arm's own prediction."""
+        import pandas
+
+        problem = self.problem
+        noise = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
+        own = problem.arms.quadratic(self._evaluation.factor) * noise
+        own[self._unmeasured_arms()] = np.inf
+        names = problem.arms.names or range(problem.n_arms)
+        return pandas.DataFrame({"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own})
+
+    def _unmeasured_arms(self) -> NDArray[np.intp]:
+        if self._evaluation.rank == self.canonical.rank:
+            return np.empty(0, dtype=np.intp)
+        rows = self.problem.arms.take(np.arange(self.problem.n_arms))
+        return np.flatnonzero(np.isinf(self.variance(rows)))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Bars of the weights on a matplotlib axis (extra `plot`); returns the axis."""
+        from convexdesign.plotting import plot_allocation
+
+        names = self.problem.arms.names
+        return plot_allocation(self.weights, names=names, ax=ax)
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | Path) -> None:
+        """Write the design and its problem as JSON; very many arms go into an NPY file beside it, by digest.
+
+        Raises InputError for a problem with a callable constraint, which no file can hold.
+        """
+        path = Path(path)
+        support = self.support
+        witness = self.certificate.witness
+        document = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "problem": problem_to_json(self.problem, path),
+            "tol": self.tol,
+            "support": support.tolist(),
+            "weights": self.weights[support].tolist(),
+            "witness": None
+            if witness is None
+            else {"targets": witness.targets.tolist(), "vectors": witness.vectors.tolist()},
+            "ended": self.status.name,
+            "summary": {
+                "value": _finite(self.value),
+                "bound": _finite(self.bound),
+                "gap": _finite(self.gap),
+                "method": self.stats.method,
+                "formulation": self.stats.formulation,
+                "backend": self.stats.backend,
+                "iterations": self.stats.iterations,
+                "seconds": self.stats.seconds,
+            },
+        }
+        path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Design:
+        """Read a design written by `save`; value, bound and status are computed again from the data in the file."""
+        path = Path(path)
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise InputError(f"{path}: cannot be read as a saved design: {error}") from None
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise InputError(f"{path}: not a saved design (no field format = {FORMAT!r})")
+        if document.get("version") != FORMAT_VERSION:
+            raise InputError(
+                f"{path}: format version {document.get('version')}; this release reads {FORMAT_VERSION}: upgrade convexdesign"
+            )
+        try:
+            return cls._from_document(document, path)
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise InputError(f"{path}: a field is missing or has the wrong form: {error!r}") from None
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any], path: Path) -> Design:
+        problem = problem_from_json(document["problem"], path)
+        weights = np.zeros(problem.n_arms)
+        weights[np.asarray(document["support"], dtype=np.intp)] = np.asarray(document["weights"], dtype=float)
+        if not (np.all(weights >= 0) and abs(weights.sum() - 1) < 1e-9):
+            raise InputError(f"{path}: the weights are not nonnegative with sum 1; the file is damaged")
+        stored = document["witness"]
+        witness = None
+        if stored is not None:
+            witness = Witness(np.asarray(stored["targets"], dtype=np.intp), np.asarray(stored["vectors"], dtype=float))
+        certificate = certify(canonicalise(problem), weights, witness)
+        summary, tol = document["summary"], float(document["tol"])
+        stats = Stats(
+            summary["method"],
+            summary["formulation"],
+            summary["backend"],
+            iterations=int(summary["iterations"]),
+            seconds=float(summary["seconds"]),
+        )
+        return cls(problem, weights, certificate, status_of(certificate, tol, Status[document["ended"]]), stats, tol)
+
+    # ---------------------------------------------------------------- display
+
+    def __repr__(self) -> str:
+        word = "log det" if self.problem.criterion is Criterion.D else "value"
+        side = "upper" if self.problem.criterion is Criterion.D else "lower"
+        return (
+            f"Design({self.problem.kind}: {word} {self.value:.8g}, {side} bound {self.bound:.8g}, gap {self.gap:.1e}, "
+            f"{self.status.name}; {self.support.size} of {self.problem.n_arms} arms)"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        largest = self.support[np.argsort(-self.weights[self.support], kind="stable")][:20]
+        rows = "".join(
+            f"<tr><td>{escape(self.problem.arm_name(int(i)))}</td><td>{self.weights[i]:.6f}</td></tr>" for i in largest
+        )
+        more = self.support.size - largest.size
+        tail = f"<tr><td colspan=2>and {more} more</td></tr>" if more else ""
+        return f"<p>{escape(repr(self))}</p><table><tr><th>arm</th><th>weight</th></tr>{rows}{tail}</table>"
+
+
+def _finite(x: float) -> float | None:
+    return float(x) if np.isfinite(x) else None

@@ -1,0 +1,229 @@
+"""The canonical form every solver works in: the range of the arms, in coordinates where a coarse design is round.
+
+A linear map of arms and targets together changes no variance v'A^+v. So one invertible map R^d -> R^r on the range of
+the arms, chosen for conditioning, is found once; solvers see only whitened vectors, and their weights are the user's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from convexdesign.errors import InputError, UnidentifiableError
+from convexdesign.problem.problem import Criterion, DesignProblem
+
+__all__ = ["RANK_TOLERANCE", "TARGET_TOLERANCE", "Canonical", "canonicalise"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# A direction counts as measured when its singular value, over arms scaled to length one, is above this share of the
+# largest: rounding leaves 1e-16, honest geometry rarely less than 1e-9.
+RANK_TOLERANCE = 1e-11
+# A target is outside the range when more than this share of its length is (coordinates scaled to size one).
+TARGET_TOLERANCE = 1e-9
+# Beyond this many entries the range and the coordinates are taken from a sample, completed from all arms if need be.
+SAMPLE_ENTRIES = 200_000
+# Up to this many arms, proportional ones are merged for the conic programs.
+MERGE_LIMIT = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Canonical:
+    """The problem in whitened coordinates: u_i = W'y_i and t_j = W'v_j / sqrt(target_scale), with y = R'u on the range.
+
+    basis W (d, r); inverse R (r, d), R W = I; coarse (n_c,) indices and coarse_weights of a design that is nearly
+    D-optimal over (a sample of) the arms, whose information is the identity in these coordinates. `variance = target_scale x
+    canonical variance`.
+    """
+
+    problem: DesignProblem
+    basis: Floats
+    inverse: Floats
+    coarse: Indices
+    coarse_weights: Floats
+    target_scale: float
+
+    @property
+    def rank(self) -> int:
+        """The dimension of the range of the arms."""
+        return int(self.basis.shape[1])
+
+    @cached_property
+    def prior(self) -> Floats | None:
+        """A0 in whitened coordinates, (r, r)."""
+        A0 = self.problem.prior
+        return None if A0 is None else self.basis.T @ A0 @ self.basis
+
+    @cached_property
+    def merged(self) -> Indices:
+        """Indices of the arms that matter: nonzero, and the longest of each set of proportional ones.
+
+        Proportional arms are merged only where W is the whole simplex and nothing else depends on the split.
+        """
+        if not self.problem.weight_set.is_simplex or self.problem.arms.n > MERGE_LIMIT:
+            return np.arange(self.problem.arms.n)
+        return _longest_of_each_direction(self.problem.arms.take(np.arange(self.problem.arms.n)) @ self.basis)
+
+    @cached_property
+    def arms(self) -> Floats:
+        """The whitened arms u_i at the indices `merged`, (k, r)."""
+        return self.whiten_arms(self.merged)
+
+    def whiten_arms(self, index: Indices) -> Floats:
+        """u_i = W'y_i at the indices."""
+        return self.problem.arms.take(index) @ self.basis
+
+    def whiten_targets(self, index: Indices) -> Floats:
+        """t_j = W'v_j / sqrt(target_scale) at the indices."""
+        return self.problem.targets.take(index) @ self.basis / np.sqrt(self.target_scale)
+
+    def expand(self, weights: Floats) -> Floats:
+        """Weights of the merged arms, back in the user's order: (n,) from (k,)."""
+        full = np.zeros(self.problem.arms.n)
+        full[self.merged] = weights
+        return full
+
+
+def canonicalise(problem: DesignProblem) -> Canonical:
+    """Find the range of the arms and coordinates in which a coarse design has information I.
+
+    Raises InputError when all arms are zero or all targets are, UnidentifiableError when a target lies outside the
+    range of the arms (tolerance TARGET_TOLERANCE relative to the target's own size).
+    """
+    arms = problem.arms
+    sample = _sample(arms.n, arms.d)
+    rows = arms.take(sample)
+    scale = _column_scale(rows)
+    span, spread = _range(rows * scale)
+    if span.shape[1] < arms.d and sample.size < arms.n:
+        sample, rows, scale = _complete(problem, sample)
+        span, spread = _range(rows * scale)
+    if span.shape[1] == 0:
+        raise InputError("all arms are zero: no measurement tells anything; give at least one nonzero arm")
+    # In equilibrated coordinates g = span' (scale o y).
+    basis, inverse = scale[:, None] * span, span.T / scale
+    if span.shape[1] < arms.d and problem.criterion is Criterion.MINIMAX:
+        _refuse_targets_outside(problem, scale, span, spread)
+    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis)
+    basis, inverse = basis @ whitening, unwhitening @ inverse
+    if problem.criterion is Criterion.MINIMAX:
+        _, size = problem.targets.worst(basis, 1)
+        if not size[0] > 0:
+            raise InputError("all targets are zero: there is nothing to estimate; give at least one nonzero target")
+        target_scale = float(size[0])
+    else:
+        target_scale = 1.0
+    return Canonical(problem, basis, inverse, sample[keep], weights, target_scale)
+
+
+def _sample(n: int, d: int) -> Indices:
+    """All indices where that is cheap, otherwise a fixed random sample."""
+    size = max(SAMPLE_ENTRIES // d, 20 * d)
+    if n <= size:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+
+
+def _complete(problem: DesignProblem, sample: Indices) -> tuple[Indices, Floats, Floats]:
+    """Extend the sample by the arms of every block that leave the range found so far."""
+    arms = problem.arms
+    rows = arms.take(sample)
+    for start, block in arms.blocks():
+        scale = _column_scale(np.vstack([rows, block]))
+        span, _ = _range(rows * scale)
+        scaled = _unit_rows(block * scale)
+        off = scaled - (scaled @ span) @ span.T
+        for _ in range(arms.d - span.shape[1]):
+            length = np.linalg.norm(off, axis=1)
+            worst = int(np.argmax(length))
+            if length[worst] <= RANK_TOLERANCE:
+                break
+            direction = off[worst] / length[worst]
+            off = off - np.outer(off @ direction, direction)
+            sample, rows = np.append(sample, start + worst), np.vstack([rows, block[worst]])
+    return sample, rows, _column_scale(rows)
+
+
+def _column_scale(rows: Floats) -> Floats:
+    largest = np.abs(_unit_rows(rows)).max(axis=0)
+    return np.asarray(1.0 / np.where(largest > 0, largest, 1.0))
+
+
+def _unit_rows(rows: Floats) -> Floats:
+    length = np.abs(rows).max(axis=1, keepdims=True)
+    rows = rows / np.where(length > 0, length, 1.0)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1.0))
+
+
+def _range(rows: Floats) -> tuple[Floats, float]:
+    """An orthonormal basis of the span of the rows (d, r), and sigma_max / sigma_r: the noise of an arm moves neither."""
+    unit = _unit_rows(rows)
+    if unit.shape[0] > unit.shape[1]:
+        unit = np.asarray(scipy.linalg.qr(unit, mode="r", check_finite=False)[0][: unit.shape[1]])
+    _, sigma, vt = scipy.linalg.svd(unit, full_matrices=False, check_finite=False)
+    rank = int(np.count_nonzero(sigma > RANK_TOLERANCE * sigma[0])) if sigma[0] > 0 else 0
+    if rank == rows.shape[1]:
+        # The coordinates themselves: no rounding is better than a rotation's.
+        return np.eye(rank), float(sigma[0] / sigma[-1])
+    return vt[:rank].T, float(sigma[0] / sigma[rank - 1]) if rank else np.inf
+
+
+def _refuse_targets_outside(problem: DesignProblem, scale: Floats, span: Floats, spread: float) -> None:
+    complement = scipy.linalg.null_space(span.T)
+    # The range itself is known only to rounding times its condition.
+    tolerance = max(TARGET_TOLERANCE, 100 * np.finfo(float).eps * spread)
+    outside = problem.targets.outside(scale[:, None] * complement, np.diag(scale), tolerance)
+    if outside is not None:
+        raise UnidentifiableError(
+            f"{problem.targets.label(outside)} lies outside the range of the arms (rank {span.shape[1]} of "
+            f"{problem.arms.d}): no design can estimate it; add an arm that measures it or remove the target"
+        )
+
+
+def _coarse_design(rows: Floats) -> tuple[Indices, Floats, Floats, Floats]:
+    """A coarse D-optimal design over the rows, and the map W (r, r) and inverse that make its information I.
+
+    Coordinates are renewed at every step, so that directions known only through very noisy arms are resolved to
+    full relative accuracy: information matrices are never squared up from an ill-conditioned start.
+    """
+    n, r = rows.shape
+    whitening = unwhitening = np.eye(r)
+    length = np.linalg.norm(rows, axis=1)
+    nonzero = np.flatnonzero(length > 0)
+    weights = np.zeros(n)
+    weights[nonzero] = 1.0 / length[nonzero] ** 2
+    steps = 12 if n * r * r < 2_000_000 else 5
+    current = rows
+    for step in range(steps + 1):
+        weights /= weights.sum()
+        triangle = scipy.linalg.qr(
+            np.sqrt(weights[nonzero])[:, None] * current[nonzero], mode="r", check_finite=False
+        )[0][:r]
+        signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
+        triangle = triangle * signs[:, None]
+        inverse = scipy.linalg.solve_triangular(triangle, np.eye(r), check_finite=False)
+        whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
+        current = rows @ whitening
+        if step < steps:
+            leverage = np.einsum("ij,ij->i", current, current)
+            weights *= (leverage / r) ** (0.5 if step < 2 else 1.0)
+    return nonzero, weights[nonzero], whitening, unwhitening
+
+
+def _longest_of_each_direction(rows: Floats) -> Indices:
+    length = np.linalg.norm(rows, axis=1)
+    nonzero = np.flatnonzero(length > 0)
+    unit = rows[nonzero] / length[nonzero, None]
+    lead = unit[np.arange(nonzero.size), np.argmax(np.abs(unit) > 0.5 / np.sqrt(rows.shape[1]), axis=1)]
+    unit = unit * np.sign(lead)[:, None]
+    # Longest first, so that the first of every rounded direction is the one to keep; the first given among equals.
+    order = np.lexsort((nonzero, -length[nonzero].round(14)))
+    _, first = np.unique(unit[order].round(12) + 0.0, axis=0, return_index=True)
+    kept: Indices = np.sort(nonzero[order[first]])
+    return kept

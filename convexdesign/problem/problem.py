@@ -1,0 +1,329 @@
+"""A design problem as a value: arms, targets, criterion, noise; and a constructor for every classical kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.features import phi
+from convexdesign.problem.arms import Arms, ArrayArms
+from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
+from convexdesign.problem.targets import PairTargets, Targets, VectorTargets
+from convexdesign.problem.weights import WeightSet
+
+__all__ = ["Criterion", "DesignProblem"]
+
+Floats = NDArray[np.float64]
+
+NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
+
+
+class Criterion(Enum):
+    """What is optimised over the weights w, with A = A0 + sum_i w_i y_i y_i'."""
+
+    MINIMAX = "min max_j v_j' A^-1 v_j"
+    D = "max log det A"
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class DesignProblem:
+    """min over w in W of max_j v_j' A(w)^+ v_j, with A(w) = sum_i w_i x_i x_i' / noise_variance_i.
+
+    `DesignProblem(arms, targets)` is the general form; the class methods build the classical kinds. Arms and targets
+    are arrays (one row each), lists, or pandas/polars DataFrames, whose row labels become names. noise_variance is a
+    VARIANCE (squared units of the outcome), a scalar or one per arm. The problem never changes after it is built.
+
+    Source: Weltz et al. (2023), sections 2 and 4; Pukelsheim, Optimal Design of Experiments (2006).
+
+    >>> import convexdesign as cd
+    >>> p = cd.DesignProblem([[1.0, 0.0], [0.0, 1.0]], targets=[[1.0, -1.0]], noise_variance=[1.0, 4.0])
+    >>> round(cd.solve(p).value, 6)
+    9.0
+    """
+
+    kind: str
+    criterion: Criterion
+    arms: Arms
+    targets: Targets
+    noise_variance: Floats | None
+    prior: Floats | None
+    weight_set: WeightSet
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, *, noise_variance: ArrayLike | None = None):
+        rows = read_rows(arms, "arms")
+        aims = read_rows(targets, "targets", rows.values.shape[1])
+        self._build(
+            "minimax",
+            Criterion.MINIMAX,
+            rows,
+            VectorTargets(aims.values, aims.names),
+            noise_variance,
+            {"targets": aims},
+        )
+
+    def _build(
+        self,
+        kind: str,
+        criterion: Criterion,
+        rows: Rows,
+        targets: Targets,
+        noise_variance: ArrayLike | None,
+        inputs: Mapping[str, Any],
+    ) -> None:
+        n = rows.values.shape[0]
+        variance = read_positive(noise_variance, "noise_variance", n, NOISE_REMEDY)
+        scale = None if variance is None else 1.0 / np.sqrt(variance)
+        put = object.__setattr__  # the one place where a frozen value is filled
+        put(self, "kind", kind)
+        put(self, "criterion", criterion)
+        put(self, "arms", ArrayArms(rows.values, scale, rows.names))
+        put(self, "targets", targets)
+        put(self, "noise_variance", variance)
+        put(self, "prior", None)
+        put(self, "weight_set", WeightSet())
+        put(self, "inputs", {"arms": rows, **inputs})
+
+    @classmethod
+    def _make(cls, kind: str, *args: Any) -> DesignProblem:
+        problem = cls.__new__(cls)
+        problem._build(kind, *args)
+        return problem
+
+    # ------------------------------------------------------------------ kinds
+
+    @classmethod
+    def g_optimal(cls, arms: ArrayLike | Any, *, noise_variance: ArrayLike | None = None) -> DesignProblem:
+        """min over w of max_i x_i' A(w)^+ x_i: the worst predictive variance over the arms themselves.
+
+        arms (n, d); noise_variance scalar or (n,). With one common variance s^2 the value is s^2 rank(X)
+        (Kiefer and Wolfowitz 1960); with unequal ones it is not.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]], noise_variance=[1.0, 3.0])).value, 6)
+        4.0
+        """
+        rows = read_rows(arms, "arms")
+        targets = VectorTargets(rows.values, rows.names, noun="arm")
+        return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, noise_variance, {})
+
+    @classmethod
+    def variance_g_optimal(cls, arms: ArrayLike | Any, *, noise_variance: ArrayLike | None = None) -> DesignProblem:
+        """G-optimal design over phi(x) = D' vec(xx'), with which x'Sx = phi(x)' vech(S) is linear in S.
+
+        arms (n, d), of which phi has d(d+1)/2 coordinates. Used to estimate how variance depends on the arm.
+        Source: Weltz et al. (2023), section 3.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.variance_g_optimal([[1, 0], [0, 1], [1, 1]])).value, 6)
+        3.0
+        """
+        rows = read_rows(arms, "arms")
+        lifted = Rows(phi(rows.values), rows.names)
+        targets = VectorTargets(lifted.values, rows.names, noun="arm")
+        inputs = {"source": rows}
+        return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, noise_variance, inputs)
+
+    @classmethod
+    def xy_allocation(
+        cls, arms: ArrayLike | Any, items: ArrayLike | Any | None = None, *, noise_variance: ArrayLike | None = None
+    ) -> DesignProblem:
+        """min over w of max over z != z' of (z - z')' A(w)^+ (z - z'): tell items apart.
+
+        arms (n, d); items (k, d), the arms themselves by default. Differences are never stored.
+        Source: Soare, Lazaric and Munos (2014); Fiez et al. (2019); Weltz et al. (2023), section 4.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]])).value, 6)
+        4.0
+        """
+        rows, things = _arms_and_items(arms, items)
+        if things.values.shape[0] < 2:
+            raise InputError("items has one row; an XY-allocation needs at least two items to tell apart")
+        targets = PairTargets(things.values, things.names)
+        return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, noise_variance, {"items": things})
+
+    @classmethod
+    def level_set_allocation(
+        cls, arms: ArrayLike | Any, items: ArrayLike | Any | None = None, *, noise_variance: ArrayLike | None = None
+    ) -> DesignProblem:
+        """min over w of max_z z' A(w)^+ z: estimate the value of every item.
+
+        arms (n, d); items (k, d), the arms themselves by default. Source: Weltz et al. (2023), section 4.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.level_set_allocation([[1, 0], [0, 1]], items=[[1, 1]])).value, 6)
+        4.0
+        """
+        rows, things = _arms_and_items(arms, items)
+        targets = VectorTargets(things.values, things.names, noun="item")
+        return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, noise_variance, {"items": things})
+
+    @classmethod
+    def best_arm_oracle(
+        cls,
+        arms: ArrayLike | Any,
+        items: ArrayLike | Any | None = None,
+        *,
+        theta: ArrayLike,
+        noise_variance: ArrayLike | None = None,
+    ) -> DesignProblem:
+        """psi* = min over w of max over z != z* of |z* - z|^2_{A(w)^+} / ((z* - z)' theta)^2, z* = argmax z'theta.
+
+        The allocation one would use if theta were known; psi* is the complexity of identifying the best item.
+        arms (n, d); items (k, d), the arms by default; theta (d,). Raises InputError, naming the tie, when the best
+        item is not unique. Source: Weltz et al. (2023), section 4.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.best_arm_oracle([[1, 0], [0, 1]], theta=[1.0, 0.5])).value, 4)
+        16.0
+        """
+        rows, things = _arms_and_items(arms, items)
+        theta = read_vector(theta, "theta", rows.values.shape[1])
+        gaps, best = _gaps_to_best(things, theta)
+        factor = np.zeros_like(gaps)
+        np.divide(-1.0, gaps, out=factor, where=np.arange(gaps.size) != best)
+        targets = VectorTargets(
+            things.values, things.names, noun="item", offset=np.asarray(things.values[best], dtype=float), factor=factor
+        )
+        inputs = {"items": things, "theta": theta}
+        return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, noise_variance, inputs)
+
+    @classmethod
+    def level_set_oracle(
+        cls,
+        arms: ArrayLike | Any,
+        items: ArrayLike | Any | None = None,
+        *,
+        theta: ArrayLike,
+        threshold: float,
+        noise_variance: ArrayLike | None = None,
+    ) -> DesignProblem:
+        """psi* = min over w of max_z |z|^2_{A(w)^+} / (z'theta - threshold)^2.
+
+        The allocation one would use to find {z : z'theta > threshold} if theta were known. arms (n, d); items (k, d),
+        the arms by default; theta (d,). Raises InputError when an item lies exactly on the threshold.
+        Source: Weltz et al. (2023), appendix (all items, not only those above the threshold).
+
+        >>> import convexdesign as cd
+        >>> p = cd.DesignProblem.level_set_oracle([[1, 0], [0, 1]], theta=[1.0, 0.0], threshold=0.5)
+        >>> round(cd.solve(p).value, 4)
+        8.0
+        """
+        rows, things = _arms_and_items(arms, items)
+        theta = read_vector(theta, "theta", rows.values.shape[1])
+        if not np.isfinite(threshold):
+            raise InputError(f"threshold is {threshold}; give a finite number in the units of the outcome")
+        distance = _scores(things, theta) - threshold
+        met = np.flatnonzero(np.abs(distance) <= _rounding(things, theta) + 4e-16 * abs(threshold))
+        if met.size:
+            raise InputError(
+                f"{_name(things, met[0], 'item')} lies exactly on the threshold {threshold:g}: no number of "
+                "measurements can place it; move the threshold or remove the item"
+            )
+        targets = VectorTargets(things.values, things.names, noun="item", factor=1.0 / distance)
+        inputs = {"items": things, "theta": theta, "threshold": float(threshold)}
+        return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, noise_variance, inputs)
+
+    @classmethod
+    def c_optimal(
+        cls, arms: ArrayLike | Any, direction: ArrayLike, *, noise_variance: ArrayLike | None = None
+    ) -> DesignProblem:
+        """min over w of c' A(w)^+ c: the variance of the best estimate of one combination c'theta.
+
+        arms (n, d); direction c (d,). Its square root is min |h|_1 subject to sum_i h_i y_i = c (Elfving 1952).
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.c_optimal([[1, 0], [0, 1]], [1, 1])).value, 6)
+        4.0
+        """
+        rows = read_rows(arms, "arms")
+        direction = read_vector(direction, "direction", rows.values.shape[1])
+        if not direction.any():
+            raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
+        targets = VectorTargets(direction[None, :], noun="direction")
+        return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, noise_variance, {"direction": direction})
+
+    @classmethod
+    def d_optimal(cls, arms: ArrayLike | Any, *, noise_variance: ArrayLike | None = None) -> DesignProblem:
+        """max over w of log det A(w), on the range of the arms: the smallest confidence ellipsoid for theta.
+
+        arms (n, d). Where the arms do not span R^d, the determinant is that of A restricted to their range, taken in
+        an orthonormal basis of it.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.d_optimal([[1, 0], [0, 1]])).value, 6)
+        -1.386294
+        """
+        rows = read_rows(arms, "arms")
+        targets = VectorTargets(rows.values, rows.names, noun="arm")
+        return cls._make("d-optimal", Criterion.D, rows, targets, noise_variance, {})
+
+    # ------------------------------------------------------------- properties
+
+    @property
+    def n_arms(self) -> int:
+        return self.arms.n
+
+    @property
+    def is_kiefer_wolfowitz(self) -> bool:
+        """Whether the targets are exactly a common multiple of the y_i, so that the optimal value is s^2 rank."""
+        if self.kind not in ("g-optimal", "variance-g-optimal") or self.prior is not None:
+            return False
+        variance = self.noise_variance
+        return self.weight_set.is_simplex and (variance is None or bool(np.all(variance == variance[0])))
+
+    @property
+    def common_variance(self) -> float:
+        """s^2 where all arms share one noise variance."""
+        return 1.0 if self.noise_variance is None else float(self.noise_variance[0])
+
+    def arm_name(self, index: int) -> str:
+        """What a user calls this arm: its label, or its number."""
+        return str(index) if self.arms.names is None else self.arms.names[index]
+
+    def __repr__(self) -> str:
+        noise = "" if self.noise_variance is None else ", noise per arm"
+        return f"DesignProblem({self.kind}: {self.arms.n} arms in R^{self.arms.d}, {self.targets.m} targets{noise})"
+
+
+def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
+    rows = read_rows(arms, "arms")
+    return rows, rows if items is None else read_rows(items, "items", rows.values.shape[1])
+
+
+def _scores(items: Rows, theta: Floats) -> Floats:
+    return np.asarray(items.values @ theta, dtype=float)
+
+
+def _rounding(items: Rows, theta: Floats) -> Floats:
+    """A bound on the rounding error of each z'theta: gaps below it cannot be told from ties."""
+    eps = 2.0 * np.finfo(float).eps
+    return np.asarray(eps * (np.abs(items.values) @ np.abs(theta)), dtype=float)
+
+
+def _gaps_to_best(items: Rows, theta: Floats) -> tuple[Floats, int]:
+    scores = _scores(items, theta)
+    if scores.size < 2:
+        raise InputError("items has one row; a best-arm oracle needs at least two items")
+    best = int(np.argmax(scores))
+    # Subtracting first keeps the digits that nearly equal scores would lose.
+    gaps = np.asarray((items.values[best] - items.values) @ theta, dtype=float)
+    rounding = _rounding(items, theta)
+    tied = np.flatnonzero(gaps <= rounding + rounding[best])
+    if tied.size > 1:
+        listed = ", ".join(_name(items, i, "item") for i in tied[:4]) + (", ..." if tied.size > 4 else "")
+        raise InputError(
+            f"theta has no unique best item: {listed} tie at {scores[best]:g}; remove duplicates or change theta"
+        )
+    return gaps, best
+
+
+def _name(rows: Rows, index: int, noun: str) -> str:
+    return f"{noun} {index}" if rows.names is None else f"{noun} {index} ({rows.names[index]})"

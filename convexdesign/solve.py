@@ -1,0 +1,265 @@
+"""solve: a problem in, a design with its certificate out, whichever method found it."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.certificate import Certificate, certify
+from convexdesign.design import Design, Outcome, Report, Snapshot, Status, status_of
+from convexdesign.errors import ConvergenceWarning, InputError, SolverError
+from convexdesign.problem import Canonical, DesignProblem, canonicalise
+
+__all__ = ["METHODS", "solve"]
+
+Floats = NDArray[np.float64]
+
+METHODS = ("auto", "conic", "frank-wolfe", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative")
+FORMULATIONS = ("sdp", "matrix-fractional", "socp", "dual-socp", "log-det")
+BACKENDS = ("clarabel", "scs")
+# Below this, float64 cannot tell a proof from rounding.
+SMALLEST_TOL = 1e-12
+
+
+def solve(
+    problem: DesignProblem,
+    method: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    warm_start: Design | None = None,
+    formulation: str | None = None,
+    backend: str | None = None,
+    verbose: bool = False,
+    progress: bool = False,
+) -> Design:
+    """The optimal weights, with a certificate that they are within a relative `tol` of the optimum.
+
+    method: "auto", "conic" (a CVXPY program; `formulation` "sdp" | "matrix-fractional" | "socp" | "dual-socp" |
+    "log-det" and `backend` "clarabel" | "scs" may be named), "frank-wolfe" (fully corrective, for large arm sets), or
+    the classic "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative". time_limit in seconds; warm_start a design
+    of a related problem over the same arms, used as a start and never trusted. verbose prints a line per iteration to
+    stderr, progress shows a tqdm bar.
+
+    The status comes from the certificate, never from a solver's word. When the gap asked for is not reached, the best
+    certified design is returned with a ConvergenceWarning. Raises InputError for options that make no sense,
+    UnidentifiableError when a target is outside the range of the arms, SolverError when nothing usable was found.
+
+    >>> import convexdesign as cd
+    >>> d = cd.solve(cd.DesignProblem.g_optimal([[1.0, 0.0], [1.0, 1.0]], noise_variance=[1.0, 4.0]))
+    >>> d.status.name, [round(float(w), 4) for w in d.weights]
+    ('CERTIFIED', [0.2, 0.8])
+    """
+    _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
+    started = time.perf_counter()
+    canonical = canonicalise(problem)
+    reporter = _Reporter(verbose, progress, tol)
+    options = _Options(tol, max_iter, time_limit, started, warm_start, formulation, backend, reporter)
+    try:
+        best: Design | None = None
+        failures: list[str] = []
+        for name in _methods(problem, method, formulation, backend):
+            try:
+                outcome = _run(name, canonical, options)
+            except SolverError as error:
+                failures.append(f"{name}: {error}")
+                continue
+            best = _better(best, _certified(canonical, outcome, tol, started))
+            if best.status is Status.CERTIFIED or best.status is Status.TIME_LIMIT:
+                break
+    finally:
+        reporter.close()
+    if best is None:
+        raise SolverError("no solver returned anything usable: " + "; ".join(failures))
+    if best.status is not Status.CERTIFIED:
+        warnings.warn(
+            f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return best
+
+
+class _Options:
+    """The options of one solve, as the methods read them."""
+
+    def __init__(
+        self,
+        tol: float,
+        max_iter: int | None,
+        time_limit: float | None,
+        started: float,
+        warm_start: Design | None,
+        formulation: str | None,
+        backend: str | None,
+        report: Report,
+    ):
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.started = started
+        self.warm_start = warm_start
+        self.formulation = formulation
+        self.backend = backend
+        self.report = report
+
+    @property
+    def time_left(self) -> float | None:
+        if self.time_limit is None:
+            return None
+        return max(self.time_limit - (time.perf_counter() - self.started), 1e-3)
+
+
+def _methods(problem: DesignProblem, method: str, formulation: str | None, backend: str | None) -> tuple[str, ...]:
+    """The methods to try in turn until one certifies."""
+    if method != "auto":
+        return (method,)
+    if formulation is not None or backend is not None or not problem.weight_set.is_simplex:
+        return ("conic",)
+    return ("frank-wolfe", "conic")
+
+
+def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
+    start = None if options.warm_start is None else options.warm_start.weights
+    common: dict[str, Any] = {
+        "tol": options.tol,
+        "max_iter": options.max_iter,
+        "time_limit": options.time_left,
+        "report": options.report,
+    }
+    if name == "conic":
+        from convexdesign.programs.conic import solve_conic
+
+        return solve_conic(
+            canonical, formulation=options.formulation, backend=options.backend, start=start, **common
+        )
+    from convexdesign import frankwolfe
+
+    methods: dict[str, Callable[..., Outcome]] = {
+        "frank-wolfe": frankwolfe.frank_wolfe,
+        "frank-wolfe-vanilla": frankwolfe.vanilla,
+        "frank-wolfe-away": frankwolfe.away,
+        "multiplicative": frankwolfe.multiplicative,
+    }
+    return methods[name](canonical, start=start, **common)
+
+
+def _certified(canonical: Canonical, outcome: Outcome, tol: float, started: float) -> Design:
+    """Clip and renormalise the weights, compute the certificate from the data, and judge it."""
+    weights = np.maximum(np.nan_to_num(outcome.weights, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+    total = weights.sum()
+    if not total > 0:
+        raise SolverError(f"{outcome.stats.method} returned no positive weight")
+    weights = weights / total
+    weights.flags.writeable = False
+    certificate = certify(canonical, weights, outcome.witness)
+    stats = replace(outcome.stats, seconds=time.perf_counter() - started)
+    design = Design(
+        canonical.problem, weights, certificate, status_of(certificate, tol, outcome.ended), stats, tol
+    )
+    design.__dict__["canonical"] = canonical  # already known; the cached property would find it again
+    return design
+
+
+def _better(first: Design | None, second: Design) -> Design:
+    """The better of two designs of one problem, with the better of the two bounds."""
+    if first is None:
+        return second
+    best = second if second.gap <= first.gap else first
+    other = first if best is second else second
+    stronger = _with_bound(best.certificate, other.certificate)
+    if stronger is best.certificate:
+        return best
+    return replace(best, certificate=stronger, status=status_of(stronger, best.tol, best.status))
+
+
+def _with_bound(certificate: Certificate, other: Certificate) -> Certificate:
+    if other.witness is None or other.bound <= certificate.bound or certificate.witness is None:
+        return certificate
+    return replace(
+        certificate,
+        bound=other.bound,
+        gap=abs(certificate.value / other.bound - 1.0),
+        witness=other.witness,
+        worst_arm=other.worst_arm,
+    )
+
+
+def _check_options(
+    problem: DesignProblem,
+    method: str,
+    tol: float,
+    max_iter: int | None,
+    time_limit: float | None,
+    warm_start: Design | None,
+    formulation: str | None,
+    backend: str | None,
+) -> None:
+    if not isinstance(problem, DesignProblem):
+        raise InputError(f"problem must be a DesignProblem, got {type(problem).__name__}; build one with DesignProblem")
+    _check_choice("method", method, METHODS)
+    if formulation is not None:
+        _check_choice("formulation", formulation, FORMULATIONS)
+    if backend is not None:
+        _check_choice("backend", backend, BACKENDS)
+    if (formulation or backend) and method not in ("auto", "conic"):
+        raise InputError(f"formulation and backend belong to method='conic', not to {method!r}; leave them out")
+    if not (isinstance(tol, (int, float)) and math.isfinite(tol) and tol >= SMALLEST_TOL):
+        raise InputError(f"tol is {tol}; give a relative gap of at least {SMALLEST_TOL:g} (float64 proves no less)")
+    if max_iter is not None and (isinstance(max_iter, bool) or int(max_iter) != max_iter or max_iter < 1):
+        raise InputError(f"max_iter is {max_iter}; give a whole number of at least 1")
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"time_limit is {time_limit}; give a positive number of seconds")
+    if warm_start is not None:
+        if not isinstance(warm_start, Design):
+            raise InputError(f"warm_start must be a Design, got {type(warm_start).__name__}")
+        if warm_start.weights.size > problem.n_arms:
+            raise InputError(
+                f"warm_start has {warm_start.weights.size} arms, the problem {problem.n_arms}: arms may be added at "
+                "the end, not removed"
+            )
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        import difflib
+
+        close = difflib.get_close_matches(str(value), choices, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"{name} is {value!r}; choose one of {', '.join(choices)}{hint}")
+
+
+class _Reporter:
+    """Prints a line, or moves a bar, for each snapshot of a solve; silent by default."""
+
+    def __init__(self, verbose: bool, progress: bool, tol: float):
+        self.verbose = verbose
+        self.tol = tol
+        self.bar: Any = None
+        if progress:
+            from tqdm import tqdm
+
+            self.bar = tqdm(desc="solve", unit="it", leave=False)
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        if self.verbose:
+            print(
+                f"{snapshot.seconds:9.3f} s  it {snapshot.iteration:5d}  value {snapshot.value:.10g}  "
+                f"gap {snapshot.gap:.2e}  support {snapshot.support}  targets {snapshot.targets}",
+                file=sys.stderr,
+            )
+        if self.bar is not None:
+            self.bar.set_postfix_str(f"gap {snapshot.gap:.1e}, support {snapshot.support}, targets {snapshot.targets}")
+            self.bar.update()
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()

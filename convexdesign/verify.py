@@ -1,0 +1,102 @@
+"""verify: how good is somebody else's design? Its certified efficiency, whoever made it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.certificate import Certificate, certify
+from convexdesign.design import Design
+from convexdesign.errors import ConvergenceWarning, InputError
+from convexdesign.problem import Criterion, DesignProblem
+from convexdesign.problem.read import read_vector
+from convexdesign.solve import solve
+
+__all__ = ["Verification", "verify"]
+
+Floats = NDArray[np.float64]
+
+# A design is measured against an optimum known this well, so the interval for its efficiency is as narrow.
+REFERENCE_TOL = 1e-7
+# Weights whose sum is further from one than this are a mistake, not rounding.
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """The certified efficiency of a design.
+
+    value: the criterion at the design's weights; lower_bound: a proven bound on the optimum (an upper one for log
+    det); efficiency: a proven lower bound on optimum / value; efficiency_interval: (low, high), both proven;
+    certificate: of the design verified; reference: the design it was compared with.
+    """
+
+    value: float
+    lower_bound: float
+    efficiency: float
+    efficiency_interval: tuple[float, float]
+    certificate: Certificate
+    reference: Design
+
+    def __repr__(self) -> str:
+        low, high = self.efficiency_interval
+        return f"Verification(value {self.value:.8g}, efficiency in [{low:.7g}, {high:.7g}])"
+
+
+def verify(
+    problem: DesignProblem,
+    weights: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    rigorous: bool = False,
+) -> Verification:
+    """The efficiency t* / t(w) of given weights, or of whole-number counts, as a certified interval.
+
+    weights (n,): nonnegative with sum 1 (to 1e-6); counts (n,): nonnegative whole numbers, not all zero, verified as
+    the proportions they are. Exactly one of the two. A design that does not measure some target has efficiency zero.
+    For log det the efficiency is (det A / det A*)^(1/rank). Raises InputError naming the entry at fault.
+
+    >>> import convexdesign as cd
+    >>> v = cd.verify(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]]), counts=[3, 1])
+    >>> round(v.efficiency, 5)
+    0.75
+    """
+    w = _proportions(problem, weights, counts)
+    if rigorous:
+        raise InputError("rigorous=True is not available in this release; leave it out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the interval says how well the optimum is known
+        reference = solve(problem, tol=REFERENCE_TOL)
+    certificate = certify(reference.canonical, w, reference.certificate.witness)
+    if problem.criterion is Criterion.D:
+        bound = min(certificate.bound, reference.bound)
+        low = float(np.exp((certificate.value - bound) / reference.canonical.rank))
+        high = float(np.exp((certificate.value - reference.value) / reference.canonical.rank))
+    else:
+        bound = max(certificate.bound, reference.bound)
+        low, high = bound / certificate.value, reference.value / certificate.value
+    low = min(low, 1.0)
+    return Verification(certificate.value, bound, low, (low, min(max(high, low), 1.0)), certificate, reference)
+
+
+def _proportions(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
+    if (weights is None) == (counts is None):
+        raise InputError("give exactly one of weights= and counts=")
+    name = "weights" if counts is None else "counts"
+    values = read_vector(weights if counts is None else counts, name, problem.n_arms)
+    bad = np.flatnonzero(values < 0)
+    if bad.size:
+        raise InputError(f"{name}[{bad[0]}] is {values[bad[0]]:g}; {name} cannot be negative")
+    total = float(values.sum())
+    if not total > 0:
+        raise InputError(f"all {name} are zero; a design must measure something")
+    if counts is not None:
+        broken = np.flatnonzero(values != np.floor(values))
+        if broken.size:
+            raise InputError(f"counts[{broken[0]}] is {values[broken[0]]:g}; counts are whole numbers")
+    elif abs(total - 1.0) > SUM_TOLERANCE:
+        raise InputError(f"weights sum to {total:.9g}, not 1; divide them by their sum, or pass counts=")
+    return values / total
