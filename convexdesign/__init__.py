@@ -1,11 +1,13 @@
 """Optimal allocation of measurements by convex programming, with a proof of how good every answer is.
 
 >>> import convexdesign as cd
->>> problem = cd.DesignProblem.xy_allocation([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], noise_variance=[1.0, 2.0, 1.0])
->>> design = cd.solve(problem)
->>> design.status.name
+>>> problem = cd.DesignProblem.xy_allocation([[1, 0], [0, 1], [0.6, 0.8]], noise_variance=[1.0, 2.0, 1.0])
+>>> cd.solve(problem).status.name
 'CERTIFIED'
 """
+
+from importlib import import_module
+from typing import Any
 
 from convexdesign.certificate import Certificate
 from convexdesign.design import Design, Status
@@ -36,3 +38,16 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# Imported on first use, so that `import convexdesign` costs NumPy and little more.
+_SUBPACKAGES = ("estimation", "features", "identification", "instances", "simulation")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"convexdesign.{name}")
+    raise AttributeError(f"module 'convexdesign' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBPACKAGES})

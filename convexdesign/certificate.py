@@ -4,7 +4,8 @@ Nothing here knows a solver. The bound holds for ANY vectors b_j, one per target
 
     t* >= sum_j (b_j'v_j)^2 / ( sum_j b_j'A0 b_j + h_W(sum_j (b_j'y_i)^2) ),     h_W(q) = max over w in W of w'q,
 
-because (b_j'v_j)^2 <= (v_j'A^+v_j)(b_j'A b_j) <= t* b_j'A b_j at the optimal w; sum over j. On the simplex h_W is max_i.
+because (b_j'v_j)^2 <= (v_j'A^+v_j)(b_j'A b_j) <= t* b_j'A b_j at the optimal w; sum over j. On the simplex h_W(q) is
+the largest q_i.
 For log det: log det A* <= log det A + r log( (tr(CA0) + h_W(y_i'C y_i)) / r ) with C = A^-1 on the range (concavity).
 """
 
@@ -14,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.problem import Canonical, Criterion, DesignProblem
@@ -68,7 +68,7 @@ class Certificate:
     value: the criterion at the weights; bound: proven bound on the optimum (a lower one for variances, an upper one for
     log det); gap: relative, value / bound - 1, or the loss of efficiency exp((bound - value) / r) - 1 for log det;
     worst_target, worst_arm: where value and bound are attained; witness: what proves the bound (None where the bound
-    follows from the Kiefer-Wolfowitz theorem or from the weights themselves); feasibility: how far the weights are from W.
+    follows from the Kiefer-Wolfowitz theorem or from the weights themselves); feasibility: distance of the weights from W.
     """
 
     criterion: Criterion
@@ -110,6 +110,8 @@ def evaluate(canonical: Canonical, weights: Floats) -> Evaluation:
 
 def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, int, Floats | None]:
     """Columns K (r, k) with KK' = A_u^+ up to the range, the rank k, and N with N't = 0 exactly on the range."""
+    import scipy.linalg  # here, not above: importing the package must not wait for it
+
     root = _information_root(canonical, weights)
     r = canonical.rank
     # Longest rows first and column pivoting: row-wise stable, whatever the spread of the weights.
@@ -138,12 +140,12 @@ def _information_root(canonical: Canonical, weights: Floats) -> Floats:
         chosen = support[start : start + step]
         parts.append(np.sqrt(weights[chosen])[:, None] * canonical.whiten_arms(chosen))
         if len(parts) > 2:
-            parts = [np.asarray(scipy.linalg.qr(np.vstack(parts), mode="r", check_finite=False)[0][:r])]
+            parts = [np.linalg.qr(np.vstack(parts), mode="r")]
     return np.vstack(parts)
 
 
 def _psd_root(matrix: Floats) -> Floats:
-    eigenvalues, vectors = scipy.linalg.eigh(matrix, check_finite=False)
+    eigenvalues, vectors = np.linalg.eigh(matrix)
     return np.asarray(np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * vectors.T)
 
 
@@ -176,7 +178,7 @@ def minimax_bound(
     columns = B.T
     if B.shape[0] > B.shape[1]:
         # The sum over j depends on BB' alone; its triangular factor has at most d columns.
-        columns = scipy.linalg.qr(B, mode="r", check_finite=False)[0][: B.shape[1]].T
+        columns = np.linalg.qr(B, mode="r").T
     sensitivity = problem.arms.quadratic(np.ascontiguousarray(columns))
     held = 0.0 if problem.prior is None else float(np.einsum("jk,kl,jl->", B, problem.prior, B))
     worst = int(np.argmax(sensitivity))
@@ -204,7 +206,15 @@ def certify(
         bound = problem.common_variance * canonical.rank
         gap = _relative_gap(at.value, bound)
         return Certificate(
-            problem.criterion, at.value, bound, gap, at.worst_target, at.worst_target, at.rank, None, feasibility
+            problem.criterion,
+            at.value,
+            bound,
+            gap,
+            at.worst_target,
+            at.worst_target,
+            at.rank,
+            None,
+            feasibility,
         )
     if witness is None:
         target = np.array([at.worst_target])
@@ -216,9 +226,7 @@ def certify(
     )
 
 
-def _certify_log_det(
-    canonical: Canonical, at: Evaluation, support: SupportFunction, feasibility: float
-) -> Certificate:
+def _certify_log_det(canonical: Canonical, at: Evaluation, support: SupportFunction, feasibility: float) -> Certificate:
     r = canonical.rank
     if at.rank < r:
         return Certificate(canonical.problem.criterion, -np.inf, np.inf, np.inf, -1, -1, at.rank, None, feasibility)
@@ -229,7 +237,15 @@ def _certify_log_det(
     excess = (held + support(leverage)) / r
     bound = at.value + r * np.log(excess)
     return Certificate(
-        canonical.problem.criterion, at.value, float(bound), _relative_gap(excess, 1.0), -1, worst, r, None, feasibility
+        canonical.problem.criterion,
+        at.value,
+        float(bound),
+        _relative_gap(excess, 1.0),
+        -1,
+        worst,
+        r,
+        None,
+        feasibility,
     )
 
 

@@ -122,7 +122,7 @@ class Design:
 
     @property
     def lower_bound(self) -> float:
-        """The proven bound on the optimal value; the same as `bound` (an upper bound when the criterion is maximised)."""
+        """The proven bound on the optimal value; the same as `bound` (an upper bound for log det)."""
         return self.certificate.bound
 
     @property
@@ -162,7 +162,9 @@ class Design:
         # v is measured when it is reproduced from its image: A C v = v.
         rebuilt = (rows @ factor) @ (factor.T @ self.information)
         size = np.abs(rows) + np.abs(rebuilt) + np.linalg.norm(rows, axis=1, keepdims=True) * 1e-12
-        off = (np.abs(rebuilt - rows) > 1e-6 * size).any(axis=1) if self._evaluation.rank < self.problem.arms.d else False
+        off = (
+            (np.abs(rebuilt - rows) > 1e-6 * size).any(axis=1) if self._evaluation.rank < self.problem.arms.d else False
+        )
         values = np.where(off, np.inf, values)
         return float(values[0]) if V.ndim == 1 else values
 
@@ -236,7 +238,8 @@ class Design:
             raise InputError(f"{path}: not a saved design (no field format = {FORMAT!r})")
         if document.get("version") != FORMAT_VERSION:
             raise InputError(
-                f"{path}: format version {document.get('version')}; this release reads {FORMAT_VERSION}: upgrade convexdesign"
+                f"{path}: format version {document.get('version')}; this release reads {FORMAT_VERSION}: "
+                "upgrade convexdesign"
             )
         try:
             return cls._from_document(document, path)

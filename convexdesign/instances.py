@@ -98,9 +98,7 @@ def experiment_1(omega: float = 0.02, q: float = 0.4, *, objective: ObjectiveLik
     e = np.eye(4)
     bent = [e[0] * np.cos(omega) + e[i] * np.sin(omega) for i in (1, 2, 3)]
     middle = 0.5 * (e[0] + e[1])
-    arms = np.array(
-        [e[0], e[1], q * e[2], q * e[3], *bent, middle + 0.1 * e[2], middle + 0.1 * (e[2] + e[3])]
-    )
+    arms = np.array([e[0], e[1], q * e[2], q * e[3], *bent, middle + 0.1 * e[2], middle + 0.1 * (e[2] + e[3])])
     return _with_sigma(arms, e[0].copy(), np.eye(4), _objective(objective, 0.95))
 
 
@@ -174,9 +172,7 @@ def multivariate_testing(
         Sigma = np.diag([0.3] + [0.7] * (variations - 1) + [1e-3] * (d - variations))
     theta, Sigma = np.array(theta, dtype=float), np.array(Sigma, dtype=float)
     if theta.shape != (d,):
-        raise InputError(
-            f"theta must have shape ({d},), one effect per column of the layouts, got {theta.shape}"
-        )
+        raise InputError(f"theta must have shape ({d},), one effect per column of the layouts, got {theta.shape}")
     if Sigma.shape != (d, d):
         raise InputError(f"Sigma must have shape ({d}, {d}), got {Sigma.shape}")
     return _with_sigma(arms, theta, Sigma, goal)
@@ -218,8 +214,7 @@ def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int) -
     levels = np.arange(1, variations)
     shown = [(digit[:, None] == levels).astype(float) for digit in digits]
     crossed = [
-        (shown[i][:, :, None] * shown[j][:, None, :]).reshape(k.size, -1)
-        for i, j in combinations(range(dimensions), 2)
+        (shown[i][:, :, None] * shown[j][:, None, :]).reshape(k.size, -1) for i, j in combinations(range(dimensions), 2)
     ]
     return np.hstack([np.ones((k.size, 1)), *shown, *crossed]).reshape(k.size, d)
 
@@ -280,9 +275,7 @@ def _objective(objective: ObjectiveLike, default_threshold: float) -> Objective:
         return BestArm()
     if objective == "level-set":
         return LevelSet(default_threshold)
-    raise InputError(
-        f"objective must be 'best-arm', 'level-set', BestArm() or LevelSet(threshold), got {objective!r}"
-    )
+    raise InputError(f"objective must be 'best-arm', 'level-set', BestArm() or LevelSet(threshold), got {objective!r}")
 
 
 def _angle(omega: float) -> None:

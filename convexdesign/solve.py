@@ -138,9 +138,7 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
     if name == "conic":
         from convexdesign.programs.conic import solve_conic
 
-        return solve_conic(
-            canonical, formulation=options.formulation, backend=options.backend, start=start, **common
-        )
+        return solve_conic(canonical, formulation=options.formulation, backend=options.backend, start=start, **common)
     from convexdesign import frankwolfe
 
     methods: dict[str, Callable[..., Outcome]] = {
@@ -162,9 +160,7 @@ def _certified(canonical: Canonical, outcome: Outcome, tol: float, started: floa
     weights.flags.writeable = False
     certificate = certify(canonical, weights, outcome.witness)
     stats = replace(outcome.stats, seconds=time.perf_counter() - started)
-    design = Design(
-        canonical.problem, weights, certificate, status_of(certificate, tol, outcome.ended), stats, tol
-    )
+    design = Design(canonical.problem, weights, certificate, status_of(certificate, tol, outcome.ended), stats, tol)
     design.__dict__["canonical"] = canonical  # already known; the cached property would find it again
     return design
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, UnidentifiableError
@@ -28,6 +27,8 @@ RANK_TOLERANCE = 1e-11
 TARGET_TOLERANCE = 1e-9
 # Beyond this many entries the range and the coordinates are taken from a sample, completed from all arms if need be.
 SAMPLE_ENTRIES = 200_000
+# A coarse design is good enough when no arm's leverage exceeds this multiple of the optimum's.
+COARSE = 1.5
 # Up to this many arms, proportional ones are merged for the conic programs.
 MERGE_LIMIT = 20_000
 
@@ -37,8 +38,8 @@ class Canonical:
     """The problem in whitened coordinates: u_i = W'y_i and t_j = W'v_j / sqrt(target_scale), with y = R'u on the range.
 
     basis W (d, r); inverse R (r, d), R W = I; coarse (n_c,) indices and coarse_weights of a design that is nearly
-    D-optimal over (a sample of) the arms, whose information is the identity in these coordinates. `variance = target_scale x
-    canonical variance`.
+    D-optimal over (a sample of) the arms, whose information is the identity in these coordinates. Variances are
+    target_scale times those of the canonical problem.
     """
 
     problem: DesignProblem
@@ -162,11 +163,11 @@ def _unit_rows(rows: Floats) -> Floats:
 
 
 def _range(rows: Floats) -> tuple[Floats, float]:
-    """An orthonormal basis of the span of the rows (d, r), and sigma_max / sigma_r: the noise of an arm moves neither."""
+    """An orthonormal basis (d, r) of the span of the rows, and sigma_max / sigma_r; an arm's noise moves neither."""
     unit = _unit_rows(rows)
     if unit.shape[0] > unit.shape[1]:
-        unit = np.asarray(scipy.linalg.qr(unit, mode="r", check_finite=False)[0][: unit.shape[1]])
-    _, sigma, vt = scipy.linalg.svd(unit, full_matrices=False, check_finite=False)
+        unit = np.linalg.qr(unit, mode="r")
+    _, sigma, vt = np.linalg.svd(unit, full_matrices=False)
     rank = int(np.count_nonzero(sigma > RANK_TOLERANCE * sigma[0])) if sigma[0] > 0 else 0
     if rank == rows.shape[1]:
         # The coordinates themselves: no rounding is better than a rotation's.
@@ -175,7 +176,7 @@ def _range(rows: Floats) -> tuple[Floats, float]:
 
 
 def _refuse_targets_outside(problem: DesignProblem, scale: Floats, span: Floats, spread: float) -> None:
-    complement = scipy.linalg.null_space(span.T)
+    complement = np.linalg.svd(span, full_matrices=True)[0][:, span.shape[1] :]
     # The range itself is known only to rounding times its condition.
     tolerance = max(TARGET_TOLERANCE, 100 * np.finfo(float).eps * spread)
     outside = problem.targets.outside(scale[:, None] * complement, np.diag(scale), tolerance)
@@ -202,17 +203,16 @@ def _coarse_design(rows: Floats) -> tuple[Indices, Floats, Floats, Floats]:
     current = rows
     for step in range(steps + 1):
         weights /= weights.sum()
-        triangle = scipy.linalg.qr(
-            np.sqrt(weights[nonzero])[:, None] * current[nonzero], mode="r", check_finite=False
-        )[0][:r]
+        triangle = np.linalg.qr(np.sqrt(weights[nonzero])[:, None] * current[nonzero], mode="r")
         signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
         triangle = triangle * signs[:, None]
-        inverse = scipy.linalg.solve_triangular(triangle, np.eye(r), check_finite=False)
+        inverse = np.linalg.inv(triangle)
         whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
         current = rows @ whitening
-        if step < steps:
-            leverage = np.einsum("ij,ij->i", current, current)
-            weights *= (leverage / r) ** (0.5 if step < 2 else 1.0)
+        leverage = np.einsum("ij,ij->i", current, current)
+        if step == steps or leverage.max() <= COARSE * r:
+            break
+        weights *= (leverage / r) ** (0.5 if step < 2 else 1.0)
     return nonzero, weights[nonzero], whitening, unwhitening
 
 

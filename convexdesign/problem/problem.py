@@ -132,7 +132,11 @@ class DesignProblem:
 
     @classmethod
     def xy_allocation(
-        cls, arms: ArrayLike | Any, items: ArrayLike | Any | None = None, *, noise_variance: ArrayLike | None = None
+        cls,
+        arms: ArrayLike | Any,
+        items: ArrayLike | Any | None = None,
+        *,
+        noise_variance: ArrayLike | None = None,
     ) -> DesignProblem:
         """min over w of max over z != z' of (z - z')' A(w)^+ (z - z'): tell items apart.
 
@@ -151,7 +155,11 @@ class DesignProblem:
 
     @classmethod
     def level_set_allocation(
-        cls, arms: ArrayLike | Any, items: ArrayLike | Any | None = None, *, noise_variance: ArrayLike | None = None
+        cls,
+        arms: ArrayLike | Any,
+        items: ArrayLike | Any | None = None,
+        *,
+        noise_variance: ArrayLike | None = None,
     ) -> DesignProblem:
         """min over w of max_z z' A(w)^+ z: estimate the value of every item.
 
@@ -190,7 +198,11 @@ class DesignProblem:
         factor = np.zeros_like(gaps)
         np.divide(-1.0, gaps, out=factor, where=np.arange(gaps.size) != best)
         targets = VectorTargets(
-            things.values, things.names, noun="item", offset=np.asarray(things.values[best], dtype=float), factor=factor
+            things.values,
+            things.names,
+            noun="item",
+            offset=np.asarray(things.values[best], dtype=float),
+            factor=factor,
         )
         inputs = {"items": things, "theta": theta}
         return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, noise_variance, inputs)

@@ -121,7 +121,9 @@ def _check_finite(values: NDArray[Any], what: str, names: tuple[str, ...] | None
             found = entry if values.ndim <= 1 else entry[int(np.argmax(bad))]
             named = f" ({names[row]})" if names else ""
             remedy = (
-                "remove or impute it" if not np.isfinite(found) else f"rescale below {LARGEST_ENTRY:g} (change the unit)"
+                "remove or impute it"
+                if not np.isfinite(found)
+                else f"rescale below {LARGEST_ENTRY:g} (change the unit)"
             )
             raise InputError(f"{what}{place if values.ndim else ''}{named} is {found}; {remedy}")
 

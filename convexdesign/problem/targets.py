@@ -174,7 +174,7 @@ class PairTargets:
             distance = (
                 square[start:stop, None] + square[None, start:reach] - 2.0 * image[start:stop] @ image[start:reach].T
             )
-            rows, cols = distance.shape
+            cols = distance.shape[1]
             keep = np.flatnonzero((distance > threshold).ravel())
             i, j = np.divmod(keep, cols)
             fresh = j > i
