@@ -1,0 +1,157 @@
+"""What was measured, kept as counts, means and sums of squares: 10^12 pulls cost the same as ten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Observations"]
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Per arm the number of pulls, the mean reward and m2 = Σ (y - mean)², each of shape (n_arms,).
+
+    Where count is 0, mean and m2 are 0 and mean nothing; where count is 1, m2 is 0. The arrays are read-only.
+    Raises InputError for negative counts, values that are not finite, or an m2 that its count cannot have.
+
+    >>> import convexdesign as cd
+    >>> cd.estimation.Observations.from_rewards(3, arms=[0, 0, 2], rewards=[1.0, 3.0, 5.0]).mean
+    array([2., 0., 5.])
+    """
+
+    count: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    m2: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        count = whole_counts(self.count, "count")
+        mean, m2 = (np.array(v, dtype=float) for v in (self.mean, self.m2))
+        for name, values in (("mean", mean), ("m2", m2)):
+            if values.shape != count.shape:
+                raise InputError(f"{name} has shape {values.shape}, but count has {count.shape}; one entry per arm")
+            seen = np.where(count > 0, values, 0.0)
+            bad = np.flatnonzero(~np.isfinite(seen))
+            if bad.size:
+                raise InputError(f"{name}[{bad[0]}] is {values[bad[0]]}; remove the reward that is not finite")
+        bad = np.flatnonzero((count > 0) & ((m2 < 0) | ((count == 1) & (m2 > 0))))
+        if bad.size:
+            raise InputError(
+                f"m2[{bad[0]}] is {m2[bad[0]]:g} at count {count[bad[0]]}; a sum of squared deviations is "
+                "nonnegative, and zero for a single pull"
+            )
+        mean[count == 0] = 0.0
+        m2[count == 0] = 0.0
+        for name, array in (("count", count), ("mean", mean), ("m2", m2)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms, pulled or not."""
+        return int(self.count.size)
+
+    @property
+    def total(self) -> int:
+        """The number of pulls over all arms."""
+        return int(self.count.sum())
+
+    @classmethod
+    def empty(cls, n_arms: int) -> Observations:
+        """No pulls yet, for `n_arms` arms; merging it changes nothing."""
+        return cls(np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), np.zeros(n_arms))
+
+    @classmethod
+    def from_rewards(cls, n_arms: int, arms: ArrayLike, rewards: ArrayLike) -> Observations:
+        """Summarise single rewards: rewards[k] was seen on arm arms[k], an index below `n_arms`.
+
+        Two passes (means, then deviations from them), so that a mean of 1e6 costs no digits of m2.
+        """
+        index = _arm_indices(arms, n_arms)
+        y = np.asarray(rewards, dtype=float)
+        if y.shape != index.shape:
+            raise InputError(f"arms and rewards must have one length, got shapes {index.shape} and {y.shape}")
+        bad = np.flatnonzero(~np.isfinite(y))
+        if bad.size:
+            raise InputError(f"rewards[{bad[0]}] is {y[bad[0]]} (arm {index[bad[0]]}); remove it or measure again")
+        count = np.bincount(index, minlength=n_arms).astype(np.int64)
+        at_least_one = np.maximum(count, 1)
+        # Sums are taken about one reward of each arm: constant rewards then give m2 = 0 exactly.
+        origin = np.zeros(n_arms)
+        origin[index] = y
+        mean = origin + np.bincount(index, weights=y - origin[index], minlength=n_arms) / at_least_one
+        deviation = y - mean[index]
+        drift = np.bincount(index, weights=deviation, minlength=n_arms)
+        m2 = np.bincount(index, weights=deviation**2, minlength=n_arms) - drift**2 / at_least_one
+        return cls(count, mean, np.where(count > 1, np.maximum(m2, 0.0), 0.0))
+
+    def merge(self, other: Observations) -> Observations:
+        """Both sets of pulls together, as if they had been summarised at once.
+
+        Source: Chan, Golub and LeVeque (1983), the pairwise update of means and sums of squares.
+
+        >>> import convexdesign as cd
+        >>> Observations = cd.estimation.Observations
+        >>> a = Observations.from_rewards(1, [0], [1.0])
+        >>> a.merge(Observations.from_rewards(1, [0], [3.0])).m2
+        array([2.])
+        """
+        if other.n_arms != self.n_arms:
+            raise InputError(f"cannot merge observations of {self.n_arms} arms with {other.n_arms}")
+        count = self.count + other.count
+        if np.any(count < 0):
+            raise InputError(f"arm {int(np.argmax(count < 0))} has more than 2^63 pulls after merging")
+        share = other.count / np.maximum(count, 1)
+        delta = other.mean - self.mean
+        mean = np.where(self.count == 0, other.mean, np.where(other.count == 0, self.mean, self.mean + share * delta))
+        m2 = self.m2 + other.m2 + np.where((self.count > 0) & (other.count > 0), delta**2 * self.count * share, 0.0)
+        return Observations(count, mean, m2)
+
+    def sample_variance(self) -> NDArray[np.float64]:
+        """m2 / (count - 1), shape (n_arms,); NaN for arms with fewer than two pulls."""
+        out = np.full(self.n_arms, np.nan)
+        np.divide(self.m2, self.count - 1, out=out, where=self.count > 1)
+        return out
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an arm: count, mean, m2."""
+        import pandas as pd
+
+        return pd.DataFrame({"count": self.count, "mean": self.mean, "m2": self.m2}).rename_axis("arm")
+
+
+def whole_counts(source: Any, what: str, n_arms: int | None = None) -> NDArray[np.int64]:
+    """Whole nonnegative numbers, one per arm, as an int64 copy; InputError says which entry is not one."""
+    given = np.asarray(source)
+    if given.ndim != 1 or (n_arms is not None and given.size != n_arms):
+        expected = "one entry per arm" if n_arms is None else f"one entry for each of {n_arms} arms"
+        raise InputError(f"{what} must be a vector with {expected}, got shape {given.shape}")
+    if given.dtype.kind not in "iufb" or given.size == 0:
+        raise InputError(f"{what} must be whole numbers, got {given.size} of dtype {given.dtype}")
+    good = (given >= 0) & (given < 2.0**63)
+    if given.dtype.kind == "f":
+        good &= given == np.floor(given)
+    if not good.all():
+        at = int(np.argmin(good))
+        raise InputError(f"{what}[{at}] is {given[at]}; counts of pulls are whole numbers from 0 to 2^63 - 1")
+    return np.array(given, dtype=np.int64)
+
+
+def _arm_indices(arms: ArrayLike, n_arms: int) -> NDArray[np.intp]:
+    index = np.asarray(arms)
+    if index.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(f"arms must be a vector of integer indices, got dtype {index.dtype}, shape {index.shape}")
+    bad = np.flatnonzero((index < 0) | (index >= n_arms))
+    if bad.size:
+        raise InputError(f"arms[{bad[0]}] is {index[bad[0]]}; arms are numbered 0 to {n_arms - 1}")
+    return index.astype(np.intp)
