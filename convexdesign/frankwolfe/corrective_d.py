@@ -1,0 +1,56 @@
+"""The corrective step for D-optimality and for G-optimality by Kiefer-Wolfowitz: all weights optimised at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.frankwolfe.d_interior import d_interior
+from convexdesign.frankwolfe.d_state import d_state
+from convexdesign.frankwolfe.semismooth_newton import multiplicative_start, semismooth_newton
+
+__all__ = ["CorrectedD", "correct_d"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedD:
+    """Weights on the simplex (n,), their q_i = <A^-1, N_i> (n,), and the relative gap max q / r - 1."""
+
+    weights: Floats
+    variances: Floats
+    gap: float
+
+
+def correct_d(
+    arms: Floats,
+    tol: float,
+    start: Floats | None = None,
+    prior: Floats | None = None,
+    newton_steps: int = 20,
+) -> CorrectedD:
+    """max log det(A0 + sum_i w_i u_i u_i') over the simplex, to a relative gap max_i q_i / r - 1 <= tol.
+
+    arms (n, r) of full column rank in coordinates where they are of similar size; start (n,) weights to begin with;
+    prior A0 (r, r) psd. Newton's method first; where it has not converged after newton_steps (near-duplicate arms make
+    it crawl) the interior point goes on from its weights. The gap returned is that of the weights returned, whether
+    or not it reaches tol.
+    """
+    n, r = arms.shape
+    columns = np.asfortranarray(arms.T)
+    if start is None:
+        state = d_state(columns, np.full(n, r / n), prior)
+        state = None if state is None else multiplicative_start(state, columns, prior)
+    else:
+        state = d_state(columns, start * (r / start.sum()), prior)
+    if state is None:
+        raise np.linalg.LinAlgError("the arms carrying weight do not span their space")
+    state = semismooth_newton(state, columns, prior, tol, newton_steps)
+    if state.gap > tol:
+        interior = d_interior(state, columns, prior, tol)
+        state = min(state, interior, key=lambda s: s.gap)
+    total = float(state.weights.sum())
+    return CorrectedD(state.weights / total, state.variances * total, state.gap)

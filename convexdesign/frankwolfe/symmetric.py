@@ -1,0 +1,71 @@
+"""The information matrices N_i = u_i u_i' + A0 as vectors: their sums, inner products and coordinates.
+
+On the simplex A0 + sum_i w_i u_i u_i' = sum_i w_i N_i, so information already held (A0) turns every formula for
+u_i u_i' into the same formula for N_i. With the inner product <M, N> = tr(MN) the symmetric r x r matrices are
+R^p, p = r(r+1)/2; a design problem with more than p arms has a Gram matrix of rank p only, and is better
+solved in these p coordinates.
+
+Arms are columns here, Y (r, n): that is how triangular solves return them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["combine", "coordinates", "dimension", "gram", "inner"]
+
+Floats = NDArray[np.float64]
+
+
+def combine(Y: Floats, x: Floats, prior: Floats | None = None) -> Floats:
+    """sum_i x_i N_i, shape (r, r)."""
+    total: Floats = (Y * x) @ Y.T
+    return total if prior is None else total + x.sum() * prior
+
+
+def inner(Y: Floats, M: Floats, prior: Floats | None = None) -> Floats:
+    """<N_i, M> for every arm and a symmetric M, shape (n,)."""
+    values: Floats = np.einsum("ij,ij->j", Y, M @ Y)
+    return values if prior is None else values + np.vdot(prior, M)
+
+
+def gram(Y: Floats, prior: Floats | None = None) -> Floats:
+    """<N_i, N_k>, shape (n, n): the squared inner products of the arms when there is no prior."""
+    products: Floats = Y.T @ Y
+    products *= products
+    if prior is not None:
+        cross = np.einsum("ij,ij->j", Y, prior @ Y)
+        products += cross[:, None] + cross + np.vdot(prior, prior)
+    return products
+
+
+def coordinates(Y: Floats, prior: Floats | None = None) -> Floats:
+    """Coordinates of N_i in an orthonormal basis of the symmetric matrices, shape (p, n).
+
+    They are M_aa, then sqrt(2) M_ab for a < b, so that inner products of columns are traces of products.
+    """
+    rows, cols, factor = _index(Y.shape[0])
+    out: Floats = Y[rows] * Y[cols]
+    out *= factor[:, None]
+    if prior is not None:
+        out += (prior[rows, cols] * factor)[:, None]
+    return out
+
+
+def dimension(r: int) -> int:
+    """r(r+1)/2, the dimension of the space of symmetric r x r matrices."""
+    return r * (r + 1) // 2
+
+
+@lru_cache(maxsize=64)
+def _index(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    """Rows, columns and factors of the coordinates: the diagonal first, then the upper triangle."""
+    upper_rows, upper_cols = np.triu_indices(r, 1)
+    diagonal = np.arange(r)
+    rows = np.concatenate([diagonal, upper_rows])
+    cols = np.concatenate([diagonal, upper_cols])
+    factor = np.concatenate([np.ones(r), np.full(upper_rows.size, np.sqrt(2.0))])
+    return rows, cols, factor
