@@ -1,0 +1,166 @@
+"""One suite for every solver: the weights are a design, the value is theirs, the bound is proven, the gap is reached."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from geometry import adversarial
+from independent import minimax_bound, minimax_value
+
+import convexdesign as cd
+
+CONIC = [
+    ("conic", formulation, backend)
+    for formulation in ("sdp", "matrix-fractional", "socp", "dual-socp")
+    for backend in ("clarabel", "scs")
+]
+EXACT = [("auto", None, None), ("conic", None, None), ("frank-wolfe", None, None)]
+CLASSIC = [("frank-wolfe-vanilla", None, None), ("frank-wolfe-away", None, None), ("multiplicative", None, None)]
+
+
+def label(solver):
+    return "-".join(part for part in solver if part)
+
+
+def problems():
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((12, 3))
+    s2 = rng.uniform(0.2, 5.0, 12)
+    i, j = np.triu_indices(12, 1)
+    theta = np.array([1.0, -0.3, 0.2])
+    score = X @ theta
+    best = int(np.argmax(score))
+    others = np.delete(np.arange(12), best)
+    return {
+        "g": (cd.DesignProblem.g_optimal(X), X, np.ones(12), X),
+        "g-noise": (cd.DesignProblem.g_optimal(X, noise_variance=s2), X, s2, X),
+        "xy": (cd.DesignProblem.xy_allocation(X, noise_variance=s2), X, s2, X[i] - X[j]),
+        "level-set": (cd.DesignProblem.level_set_allocation(X, X[:4]), X, np.ones(12), X[:4]),
+        "best-arm": (
+            cd.DesignProblem.best_arm_oracle(X, theta=theta, noise_variance=s2),
+            X,
+            s2,
+            (X[best] - X[others]) / (score[best] - score[others])[:, None],
+        ),
+        "level-set-oracle": (
+            cd.DesignProblem.level_set_oracle(X, theta=theta, threshold=0.4),
+            X,
+            np.ones(12),
+            X / (score - 0.4)[:, None],
+        ),
+        "c": (cd.DesignProblem.c_optimal(X, [1.0, 2.0, 0.0]), X, np.ones(12), np.array([[1.0, 2.0, 0.0]])),
+        "one-arm": (
+            cd.DesignProblem.g_optimal([[2.0]], noise_variance=3.0),
+            np.array([[2.0]]),
+            np.array([3.0]),
+            [[2.0]],
+        ),
+    }
+
+
+PROBLEMS = problems()
+
+
+def check(design, arms, variance, targets, slack=1e-9):
+    """Everything a design claims, recomputed: membership, value, bound, gap, status."""
+    w = design.weights
+    assert w.shape == (len(arms),)
+    assert np.all(w >= 0)
+    assert abs(w.sum() - 1) < 1e-12
+    value = minimax_value(arms, variance, targets, w)
+    assert design.value == pytest.approx(value, rel=1e-7)
+    witness = design.certificate.witness
+    if witness is None:  # Kiefer-Wolfowitz: the value is s^2 rank, which no design can beat
+        assert design.problem.is_kiefer_wolfowitz
+        bound = design.problem.common_variance * design.canonical.rank
+    else:
+        aims = design.problem.targets.take(witness.targets)
+        bound = minimax_bound(arms, variance, witness.vectors, aims)
+    assert design.lower_bound == pytest.approx(bound, rel=1e-9)
+    assert bound <= value * (1 + slack)
+    if design.status is cd.Status.CERTIFIED:
+        assert value <= bound * (1 + design.tol) * (1 + slack)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("solver", EXACT + CONIC, ids=label)
+def test_reaches_the_gap_asked_for(solver, name):
+    problem, arms, variance, targets = PROBLEMS[name]
+    method, formulation, backend = solver
+    with warnings.catch_warnings():
+        if backend == "scs":  # first-order: it may stop short, and then must say so
+            warnings.simplefilter("ignore", cd.ConvergenceWarning)
+        design = cd.solve(problem, method=method, formulation=formulation, backend=backend)
+    check(design, arms, variance, targets)
+    assert design.gap <= (1e-3 if backend == "scs" else 1e-6)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("solver", CLASSIC, ids=label)
+def test_classic_methods_report_an_honest_gap(solver, name):
+    problem, arms, variance, targets = PROBLEMS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.ConvergenceWarning)
+        design = cd.solve(problem, method=solver[0], max_iter=300)
+    check(design, arms, variance, targets)
+    assert design.stats.history
+    best = min(snapshot.gap for snapshot in design.stats.history)
+    assert design.gap <= best * (1 + 1e-6) + 1e-12
+
+
+@pytest.mark.parametrize("method", ["conic", "frank-wolfe", "auto"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_tighter_tolerance_is_reached_too(method, name):
+    problem, arms, variance, targets = PROBLEMS[name]
+    design = cd.solve(problem, method=method, tol=1e-8)
+    check(design, arms, variance, targets)
+    assert design.status is cd.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("method", ["conic", "frank-wolfe"])
+def test_adversarial_problems_never_give_a_false_certificate(method):
+    count = {"conic": 300, "frank-wolfe": 500}[method]
+    certified = 0
+    for seed in range(count):
+        case = adversarial(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cd.ConvergenceWarning)
+            design = cd.solve(case.problem, method=method, tol=1e-6)
+        value = minimax_value(case.arms, case.variance, case.targets, design.weights)
+        if design.status is cd.Status.CERTIFIED:
+            certified += 1
+            witness = design.certificate.witness
+            if witness is None:
+                bound = design.problem.common_variance * design.canonical.rank
+            else:
+                aims = design.problem.targets.take(witness.targets)
+                bound = minimax_bound(case.arms, case.variance, witness.vectors, aims)
+            assert value <= bound * (1 + 1.05e-6), (seed, case.name, value / bound - 1)
+    assert certified >= 0.99 * count
+
+
+@pytest.mark.parametrize("method", ["conic", "frank-wolfe", "auto"])
+def test_limits_return_the_best_certified_design_and_warn(method):
+    problem, arms, variance, targets = PROBLEMS["xy"]
+    with pytest.warns(cd.ConvergenceWarning, match="gap"):
+        design = cd.solve(problem, method=method, max_iter=1, tol=1e-11)
+    assert design.status is not cd.Status.CERTIFIED
+    check(design, arms, variance, targets)
+
+
+@pytest.mark.parametrize("solver", EXACT + CLASSIC, ids=label)
+def test_interrupts_are_never_swallowed(solver, monkeypatch):
+    problem = PROBLEMS["xy"][0]
+    calls = iter(range(100))
+
+    def interrupted(*args, **kwargs):
+        if next(calls) >= 1:
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    original = type(problem.arms).quadratic
+    monkeypatch.setattr(type(problem.arms), "quadratic", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cd.solve(problem, method=solver[0], max_iter=200, tol=1e-12)

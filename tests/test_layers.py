@@ -1,0 +1,78 @@
+"""Dependencies point one way: read from the imports themselves."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "convexdesign"
+
+# Lower layers first; a module may import its own layer's package and any lower layer.
+LAYERS = (
+    ("errors",),
+    ("features",),
+    ("problem",),
+    ("certificate", "rounding", "plotting"),
+    ("design",),
+    ("programs", "frankwolfe"),
+    ("solve",),
+    ("verify",),
+    ("estimation",),
+    ("identification",),
+    ("simulation", "experiment"),
+    ("instances", "tables", "problemfile", "reproduce", "cli"),
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def part(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import; write the full name"
+            found.add(node.module or "")
+            if node.module == "convexdesign":
+                found |= {f"convexdesign.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_down(path):
+    here = part(path)
+    if here == "__init__":
+        return
+    assert here in LEVEL, f"{here} has no place in the layers"
+    for name in imports(path):
+        if not name.startswith("convexdesign."):
+            continue
+        there = name.split(".")[1]
+        if there == here or there not in LEVEL:
+            continue
+        allowed = LEVEL[there] < LEVEL[here] or (LEVEL[there] == LEVEL[here] == len(LAYERS) - 1)
+        assert allowed, f"{here} imports {there}, which lies above or beside it"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_programs_import_cvxpy(path):
+    users = {name.split(".")[0] for name in imports(path)}
+    assert "cvxpy" not in users or part(path) == "programs"
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    import subprocess
+    import sys
+
+    heavy = ("cvxpy", "scipy", "pandas", "matplotlib", "rich", "typer", "pydantic", "narwhals", "joblib", "tqdm")
+    script = f"import sys, convexdesign; print([m for m in {heavy!r} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
