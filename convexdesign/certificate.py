@@ -140,7 +140,7 @@ def _information_root(canonical: Canonical, weights: Floats) -> Floats:
         chosen = support[start : start + step]
         parts.append(np.sqrt(weights[chosen])[:, None] * canonical.whiten_arms(chosen))
         if len(parts) > 2:
-            parts = [np.linalg.qr(np.vstack(parts), mode="r")]
+            parts = [np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))]
     return np.vstack(parts)
 
 
@@ -178,7 +178,7 @@ def minimax_bound(
     columns = B.T
     if B.shape[0] > B.shape[1]:
         # The sum over j depends on BB' alone; its triangular factor has at most d columns.
-        columns = np.linalg.qr(B, mode="r").T
+        columns = np.asarray(np.linalg.qr(B, mode="r")).T
     sensitivity = problem.arms.quadratic(np.ascontiguousarray(columns))
     held = 0.0 if problem.prior is None else float(np.einsum("jk,kl,jl->", B, problem.prior, B))
     worst = int(np.argmax(sensitivity))

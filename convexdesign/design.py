@@ -174,7 +174,8 @@ class Design:
 
         problem = self.problem
         noise = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
-        own = problem.arms.quadratic(self._evaluation.factor) * noise
+        price = noise if problem.costs is None else noise * problem.costs
+        own = problem.arms.quadratic(self._evaluation.factor) * price
         own[self._unmeasured_arms()] = np.inf
         names = problem.arms.names or range(problem.n_arms)
         return pandas.DataFrame({"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own})

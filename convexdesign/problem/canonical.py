@@ -97,20 +97,21 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     range of the arms (tolerance TARGET_TOLERANCE relative to the target's own size).
     """
     arms = problem.arms
+    held = _prior_rows(problem.prior, arms.d)
     sample = _sample(arms.n, arms.d)
-    rows = arms.take(sample)
+    rows = np.vstack([held, arms.take(sample)])
     scale = _column_scale(rows)
     span, spread = _range(rows * scale)
     if span.shape[1] < arms.d and sample.size < arms.n:
-        sample, rows, scale = _complete(problem, sample)
+        sample, rows, scale = _complete(problem, sample, rows)
         span, spread = _range(rows * scale)
-    if span.shape[1] == 0:
+    if span.shape[1] == 0 or not rows[len(held) :].any():
         raise InputError("all arms are zero: no measurement tells anything; give at least one nonzero arm")
     # In equilibrated coordinates g = span' (scale o y).
     basis, inverse = scale[:, None] * span, span.T / scale
     if span.shape[1] < arms.d and problem.criterion is Criterion.MINIMAX:
         _refuse_targets_outside(problem, scale, span, spread)
-    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis)
+    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held))
     basis, inverse = basis @ whitening, unwhitening @ inverse
     if problem.criterion is Criterion.MINIMAX:
         _, size = problem.targets.worst(basis, 1)
@@ -130,10 +131,20 @@ def _sample(n: int, d: int) -> Indices:
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
 
-def _complete(problem: DesignProblem, sample: Indices) -> tuple[Indices, Floats, Floats]:
+def _prior_rows(prior: Floats | None, d: int) -> Floats:
+    """Rows k with A0 = sum k k': information held enters like arms whose weight is one."""
+    if prior is None:
+        return np.zeros((0, d))
+    # Scaled to unit diagonal first: eigenvectors must not mix coordinates of different units.
+    scale = np.sqrt(np.where(np.diag(prior) > 0, np.diag(prior), 1.0))
+    values, vectors = np.linalg.eigh(prior / np.outer(scale, scale))
+    keep = values > 1e-13 * values[-1]
+    return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T * scale)
+
+
+def _complete(problem: DesignProblem, sample: Indices, rows: Floats) -> tuple[Indices, Floats, Floats]:
     """Extend the sample by the arms of every block that leave the range found so far."""
     arms = problem.arms
-    rows = arms.take(sample)
     for start, block in arms.blocks():
         scale = _column_scale(np.vstack([rows, block]))
         span, _ = _range(rows * scale)
@@ -166,7 +177,7 @@ def _range(rows: Floats) -> tuple[Floats, float]:
     """An orthonormal basis (d, r) of the span of the rows, and sigma_max / sigma_r; an arm's noise moves neither."""
     unit = _unit_rows(rows)
     if unit.shape[0] > unit.shape[1]:
-        unit = np.linalg.qr(unit, mode="r")
+        unit = np.asarray(np.linalg.qr(unit, mode="r"))
     _, sigma, vt = np.linalg.svd(unit, full_matrices=False)
     rank = int(np.count_nonzero(sigma > RANK_TOLERANCE * sigma[0])) if sigma[0] > 0 else 0
     if rank == rows.shape[1]:
@@ -187,33 +198,33 @@ def _refuse_targets_outside(problem: DesignProblem, scale: Floats, span: Floats,
         )
 
 
-def _coarse_design(rows: Floats) -> tuple[Indices, Floats, Floats, Floats]:
+def _coarse_design(rows: Floats, held: int) -> tuple[Indices, Floats, Floats, Floats]:
     """A coarse D-optimal design over the rows, and the map W (r, r) and inverse that make its information I.
 
+    The first `held` rows are information already there, of weight one. Returns indices and weights of the others.
     Coordinates are renewed at every step, so that directions known only through very noisy arms are resolved to
     full relative accuracy: information matrices are never squared up from an ill-conditioned start.
     """
     n, r = rows.shape
     whitening = unwhitening = np.eye(r)
-    length = np.linalg.norm(rows, axis=1)
+    length = np.linalg.norm(rows[held:], axis=1)
     nonzero = np.flatnonzero(length > 0)
-    weights = np.zeros(n)
-    weights[nonzero] = 1.0 / length[nonzero] ** 2
+    weights = 1.0 / length[nonzero] ** 2
+    kept = np.concatenate([np.arange(held), held + nonzero])
     steps = 12 if n * r * r < 2_000_000 else 5
-    current = rows
+    current = rows[kept]
     for step in range(steps + 1):
         weights /= weights.sum()
-        triangle = np.linalg.qr(np.sqrt(weights[nonzero])[:, None] * current[nonzero], mode="r")
-        signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
-        triangle = triangle * signs[:, None]
+        effort = np.sqrt(np.concatenate([np.ones(held), weights]))
+        triangle = np.linalg.qr(effort[:, None] * current, mode="r")
         inverse = np.linalg.inv(triangle)
         whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
-        current = rows @ whitening
-        leverage = np.einsum("ij,ij->i", current, current)
-        if step == steps or leverage.max() <= COARSE * r:
+        current = current @ inverse
+        leverage = np.einsum("ij,ij->i", current[held:], current[held:])
+        if step == steps or leverage.max() <= COARSE * max(weights @ leverage, 1e-300):
             break
-        weights *= (leverage / r) ** (0.5 if step < 2 else 1.0)
-    return nonzero, weights[nonzero], whitening, unwhitening
+        weights *= (leverage / leverage.max()) ** (0.5 if step < 2 else 1.0)
+    return nonzero, weights, whitening, unwhitening
 
 
 def _longest_of_each_direction(rows: Floats) -> Indices:

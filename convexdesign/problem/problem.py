@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,15 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.arms import Arms, ArrayArms
-from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
+from convexdesign.problem.common import Common, read_common
+from convexdesign.problem.read import Rows, read_rows, read_vector
 from convexdesign.problem.targets import PairTargets, Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 
 __all__ = ["Criterion", "DesignProblem"]
 
 Floats = NDArray[np.float64]
-
-NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
 
 
 class Criterion(Enum):
@@ -52,11 +51,13 @@ class DesignProblem:
     arms: Arms
     targets: Targets
     noise_variance: Floats | None
+    costs: Floats | None
     prior: Floats | None
+    n_new: float | None
     weight_set: WeightSet
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
-    def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, *, noise_variance: ArrayLike | None = None):
+    def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_rows(arms, "arms")
         aims = read_rows(targets, "targets", rows.values.shape[1])
         self._build(
@@ -64,7 +65,7 @@ class DesignProblem:
             Criterion.MINIMAX,
             rows,
             VectorTargets(aims.values, aims.names),
-            noise_variance,
+            common,
             {"targets": aims},
         )
 
@@ -74,21 +75,21 @@ class DesignProblem:
         criterion: Criterion,
         rows: Rows,
         targets: Targets,
-        noise_variance: ArrayLike | None,
+        common: Common,
         inputs: Mapping[str, Any],
     ) -> None:
-        n = rows.values.shape[0]
-        variance = read_positive(noise_variance, "noise_variance", n, NOISE_REMEDY)
-        scale = None if variance is None else 1.0 / np.sqrt(variance)
+        read = read_common(rows, common)
         put = object.__setattr__  # the one place where a frozen value is filled
         put(self, "kind", kind)
         put(self, "criterion", criterion)
-        put(self, "arms", ArrayArms(rows.values, scale, rows.names))
+        put(self, "arms", ArrayArms(rows.values, read.scale, rows.names))
         put(self, "targets", targets)
-        put(self, "noise_variance", variance)
-        put(self, "prior", None)
-        put(self, "weight_set", WeightSet())
-        put(self, "inputs", {"arms": rows, **inputs})
+        put(self, "noise_variance", read.noise_variance)
+        put(self, "costs", read.costs)
+        put(self, "prior", read.prior)
+        put(self, "n_new", read.n_new)
+        put(self, "weight_set", read.weight_set)
+        put(self, "inputs", {"arms": rows, **inputs, **read.given})
 
     @classmethod
     def _make(cls, kind: str, *args: Any) -> DesignProblem:
@@ -99,7 +100,7 @@ class DesignProblem:
     # ------------------------------------------------------------------ kinds
 
     @classmethod
-    def g_optimal(cls, arms: ArrayLike | Any, *, noise_variance: ArrayLike | None = None) -> DesignProblem:
+    def g_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of max_i x_i' A(w)^+ x_i: the worst predictive variance over the arms themselves.
 
         arms (n, d); noise_variance scalar or (n,). With one common variance s^2 the value is s^2 rank(X)
@@ -111,10 +112,10 @@ class DesignProblem:
         """
         rows = read_rows(arms, "arms")
         targets = VectorTargets(rows.values, rows.names, noun="arm")
-        return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, noise_variance, {})
+        return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, common, {})
 
     @classmethod
-    def variance_g_optimal(cls, arms: ArrayLike | Any, *, noise_variance: ArrayLike | None = None) -> DesignProblem:
+    def variance_g_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """G-optimal design over phi(x) = D' vec(xx'), with which x'Sx = phi(x)' vech(S) is linear in S.
 
         arms (n, d), of which phi has d(d+1)/2 coordinates. Used to estimate how variance depends on the arm.
@@ -128,15 +129,14 @@ class DesignProblem:
         lifted = Rows(phi(rows.values), rows.names)
         targets = VectorTargets(lifted.values, rows.names, noun="arm")
         inputs = {"source": rows}
-        return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, noise_variance, inputs)
+        return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, inputs)
 
     @classmethod
     def xy_allocation(
         cls,
         arms: ArrayLike | Any,
         items: ArrayLike | Any | None = None,
-        *,
-        noise_variance: ArrayLike | None = None,
+        **common: Unpack[Common],
     ) -> DesignProblem:
         """min over w of max over z != z' of (z - z')' A(w)^+ (z - z'): tell items apart.
 
@@ -151,15 +151,14 @@ class DesignProblem:
         if things.values.shape[0] < 2:
             raise InputError("items has one row; an XY-allocation needs at least two items to tell apart")
         targets = PairTargets(things.values, things.names)
-        return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, noise_variance, {"items": things})
+        return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, {"items": things})
 
     @classmethod
     def level_set_allocation(
         cls,
         arms: ArrayLike | Any,
         items: ArrayLike | Any | None = None,
-        *,
-        noise_variance: ArrayLike | None = None,
+        **common: Unpack[Common],
     ) -> DesignProblem:
         """min over w of max_z z' A(w)^+ z: estimate the value of every item.
 
@@ -171,7 +170,7 @@ class DesignProblem:
         """
         rows, things = _arms_and_items(arms, items)
         targets = VectorTargets(things.values, things.names, noun="item")
-        return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, noise_variance, {"items": things})
+        return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, {"items": things})
 
     @classmethod
     def best_arm_oracle(
@@ -180,7 +179,7 @@ class DesignProblem:
         items: ArrayLike | Any | None = None,
         *,
         theta: ArrayLike,
-        noise_variance: ArrayLike | None = None,
+        **common: Unpack[Common],
     ) -> DesignProblem:
         """psi* = min over w of max over z != z* of |z* - z|^2_{A(w)^+} / ((z* - z)' theta)^2, z* = argmax z'theta.
 
@@ -205,7 +204,7 @@ class DesignProblem:
             factor=factor,
         )
         inputs = {"items": things, "theta": theta}
-        return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, noise_variance, inputs)
+        return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, common, inputs)
 
     @classmethod
     def level_set_oracle(
@@ -215,7 +214,7 @@ class DesignProblem:
         *,
         theta: ArrayLike,
         threshold: float,
-        noise_variance: ArrayLike | None = None,
+        **common: Unpack[Common],
     ) -> DesignProblem:
         """psi* = min over w of max_z |z|^2_{A(w)^+} / (z'theta - threshold)^2.
 
@@ -241,12 +240,10 @@ class DesignProblem:
             )
         targets = VectorTargets(things.values, things.names, noun="item", factor=1.0 / distance)
         inputs = {"items": things, "theta": theta, "threshold": float(threshold)}
-        return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, noise_variance, inputs)
+        return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, inputs)
 
     @classmethod
-    def c_optimal(
-        cls, arms: ArrayLike | Any, direction: ArrayLike, *, noise_variance: ArrayLike | None = None
-    ) -> DesignProblem:
+    def c_optimal(cls, arms: ArrayLike | Any, direction: ArrayLike, **common: Unpack[Common]) -> DesignProblem:
         """min over w of c' A(w)^+ c: the variance of the best estimate of one combination c'theta.
 
         arms (n, d); direction c (d,). Its square root is min |h|_1 subject to sum_i h_i y_i = c (Elfving 1952).
@@ -260,10 +257,10 @@ class DesignProblem:
         if not direction.any():
             raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
         targets = VectorTargets(direction[None, :], noun="direction")
-        return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, noise_variance, {"direction": direction})
+        return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, common, {"direction": direction})
 
     @classmethod
-    def d_optimal(cls, arms: ArrayLike | Any, *, noise_variance: ArrayLike | None = None) -> DesignProblem:
+    def d_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of log det A(w), on the range of the arms: the smallest confidence ellipsoid for theta.
 
         arms (n, d). Where the arms do not span R^d, the determinant is that of A restricted to their range, taken in
@@ -275,7 +272,7 @@ class DesignProblem:
         """
         rows = read_rows(arms, "arms")
         targets = VectorTargets(rows.values, rows.names, noun="arm")
-        return cls._make("d-optimal", Criterion.D, rows, targets, noise_variance, {})
+        return cls._make("d-optimal", Criterion.D, rows, targets, common, {})
 
     # ------------------------------------------------------------- properties
 
@@ -286,7 +283,7 @@ class DesignProblem:
     @property
     def is_kiefer_wolfowitz(self) -> bool:
         """Whether the targets are exactly a common multiple of the y_i, so that the optimal value is s^2 rank."""
-        if self.kind not in ("g-optimal", "variance-g-optimal") or self.prior is not None:
+        if self.kind not in ("g-optimal", "variance-g-optimal") or self.prior is not None or self.costs is not None:
             return False
         variance = self.noise_variance
         return self.weight_set.is_simplex and (variance is None or bool(np.all(variance == variance[0])))

@@ -52,8 +52,9 @@ def problem_to_json(problem: DesignProblem, beside: Path) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": problem.kind}
     for name, value in inputs.items():
         out[name] = _rows_to_json(value, name, beside) if isinstance(value, Rows) else _plain(value)
-    if problem.noise_variance is not None:
-        out["noise_variance"] = problem.noise_variance.tolist()
+    for name in ("noise_variance", "costs"):
+        if getattr(problem, name) is not None:
+            out[name] = getattr(problem, name).tolist()
     return out
 
 
@@ -71,7 +72,9 @@ def problem_from_json(document: dict[str, Any], beside: Path) -> DesignProblem:
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value if np.isscalar(value) else np.asarray(value, dtype=float).tolist()
 
 
 def _rows_to_json(rows: Rows, name: str, beside: Path) -> dict[str, Any]:

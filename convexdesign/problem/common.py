@@ -1,0 +1,135 @@
+"""The keywords every constructor takes: noise, costs, information already held, and constraints on the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
+from convexdesign.problem.weights import WeightSet, read_weight_set
+
+__all__ = ["Common", "ReadCommon", "read_common"]
+
+Floats = NDArray[np.float64]
+
+NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
+COST_REMEDY = "a cost must be positive (a free arm would be pulled for ever)"
+
+
+class Common(TypedDict, total=False):
+    """Keywords of every DesignProblem constructor.
+
+    noise_variance: a VARIANCE (squared units of the outcome), scalar or (n,); 1 by default.
+    costs (n,): the price of one measurement of each arm; weights become shares of a budget.
+    existing_counts (n,): pulls already made of each arm, or prior_information (d, d): total information already held,
+    with n_new, the number of new measurements planned (with costs: the budget planned). The weights are those of the
+    NEXT batch, and A(w) = information held / n_new + sum_i w_i y_i y_i'.
+    min_weight, max_weight: scalar or (n,); inequalities (G, h): G w <= h; constraints: a function from the CVXPY variable w
+    (n,) to a list of DCP constraints.
+    """
+
+    noise_variance: ArrayLike | None
+    costs: ArrayLike | None
+    existing_counts: ArrayLike | None
+    prior_information: ArrayLike | None
+    n_new: float | None
+    min_weight: ArrayLike | None
+    max_weight: ArrayLike | None
+    inequalities: tuple[ArrayLike, ArrayLike] | None
+    constraints: Callable[[Any], list[Any]] | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReadCommon:
+    """The common keywords after checking; `scale` (n,) turns x_i into y_i, `given` is what a file must keep."""
+
+    noise_variance: Floats | None
+    costs: Floats | None
+    scale: Floats | None
+    prior: Floats | None
+    n_new: float | None
+    weight_set: WeightSet
+    given: Mapping[str, Any]
+
+
+def read_common(rows: Rows, common: Common) -> ReadCommon:
+    """Check the common keywords against the arms; TypeError for a keyword that does not exist."""
+    unknown = set(common) - set(Common.__annotations__)
+    if unknown:
+        import difflib
+
+        name = min(unknown)
+        close = difflib.get_close_matches(name, Common.__annotations__, 1)
+        raise TypeError(f"unexpected keyword {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    n = rows.values.shape[0]
+    variance = read_positive(common.get("noise_variance"), "noise_variance", n, NOISE_REMEDY)
+    costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
+    price = variance if costs is None else costs if variance is None else variance * costs
+    scale = None if price is None else 1.0 / np.sqrt(price)
+    prior, n_new = _prior(rows, variance, common)
+    weight_set = read_weight_set(
+        n, common.get("min_weight"), common.get("max_weight"), common.get("inequalities"), common.get("constraints")
+    )
+    given = {
+        name: common[name]  # type: ignore[literal-required]
+        for name in Common.__annotations__
+        if name not in ("noise_variance", "costs", "constraints") and common.get(name) is not None
+    }
+    return ReadCommon(variance, costs, scale, prior, n_new, weight_set, given)
+
+
+def _prior(rows: Rows, variance: Floats | None, common: Common) -> tuple[Floats | None, float | None]:
+    """A0 = information held / n_new (d, d), None where there is none, and n_new."""
+    information, counts, n_new = (common.get(k) for k in ("prior_information", "existing_counts", "n_new"))
+    if information is not None and counts is not None:
+        raise InputError("give prior_information or existing_counts, not both: each is all that is already held")
+    if information is None and counts is None:
+        if n_new is not None:
+            raise InputError("n_new is given without prior_information or existing_counts; leave it out or add one")
+        return None, None
+    if n_new is None:
+        raise InputError("n_new is missing: how many new measurements are planned beside the information held?")
+    if not (np.isscalar(n_new) and np.isfinite(n_new) and n_new > 0):  # type: ignore[operator,call-overload]
+        raise InputError(f"n_new is {n_new}; give a positive number of planned measurements")
+    planned = float(n_new)  # type: ignore[arg-type]
+    if counts is not None:
+        held = _from_counts(rows, variance, read_vector(counts, "existing_counts", rows.values.shape[0]))
+    else:
+        held = _psd(np.asarray(read_rows(information, "prior_information", rows.values.shape[1]).values, dtype=float))
+    return (held / planned if held.any() else None), planned
+
+
+def _from_counts(rows: Rows, variance: Floats | None, counts: Floats) -> Floats:
+    bad = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
+    if bad.size:
+        raise InputError(f"existing_counts[{bad[0]}] is {counts[bad[0]]:g}; counts are whole numbers, zero or more")
+    pulled = np.flatnonzero(counts)
+    X = np.asarray(rows.values[pulled], dtype=float)
+    effort = counts[pulled] if variance is None else counts[pulled] / variance[pulled]
+    return np.asarray(X.T @ (effort[:, None] * X))
+
+
+def _psd(matrix: Floats) -> Floats:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"prior_information must be a square matrix (d, d), got shape {matrix.shape}")
+    size = np.abs(matrix).max()
+    skew = np.abs(matrix - matrix.T)
+    if skew.max() > 1e-10 * size:
+        i, j = np.unravel_index(int(np.argmax(skew)), matrix.shape)
+        raise InputError(
+            f"prior_information is not symmetric: [{i}, {j}] = {matrix[i, j]:g}, [{j}, {i}] = {matrix[j, i]:g}"
+        )
+    matrix = (matrix + matrix.T) / 2
+    # Judged in coordinates scaled to size one: units must not decide.
+    scale = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
+    lowest = float(np.linalg.eigvalsh(matrix / np.outer(scale, scale))[0])
+    if lowest < -1e-9:
+        raise InputError(
+            f"prior_information is not positive semidefinite (scaled eigenvalue {lowest:.3g}); information never is negative"
+        )
+    return matrix
