@@ -1,0 +1,124 @@
+"""A vector with one number per arm: weights or counts, read from CSV or NPY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.tables.dialect import read_text_table
+from convexdesign.tables.layout import Reading
+from convexdesign.tables.npy import read_npy
+from convexdesign.tables.table import is_npy
+from convexdesign.tables.text import read_bytes, to_text
+
+__all__ = ["read_vector"]
+
+
+def read_vector(
+    path: str | PathLike[str],
+    n: int,
+    *,
+    names: Sequence[str] | None = None,
+    column: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    comment: str | None = None,
+    encoding: str | None = None,
+) -> NDArray[np.float64]:
+    """One number for each of n arms, in the order of the arms, shape (n,).
+
+    The file holds one column of n numbers; or arm names (as in `names`) and numbers; or arm indices, from 0, and
+    numbers. With names or indices the order is free and arms that are not listed get 0. Of several columns of
+    numbers `column` picks one by its header. NPY files hold a vector of length n. Other keywords: `read_table`.
+
+    Raises InputError for a wrong length, unknown or repeated arms, and whatever `read_table` refuses.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.csv"
+    >>> _ = path.write_text("arm,weight\\nblue,0.25\\nred,0.75\\n")
+    >>> read_vector(path, 3, names=["red", "green", "blue"])
+    array([0.75, 0.  , 0.25])
+    """
+    path = Path(path)
+    if is_npy(path):
+        vector = read_npy(path, ndim=1)
+        if vector.shape != (n,):
+            raise InputError(f"{path} holds {vector.size} numbers; there are {n} arms")
+        return np.array(vector)
+    text = to_text(read_bytes(path), path, encoding)
+    try:
+        reading = read_text_table(
+            text,
+            delimiter=delimiter,
+            decimal=decimal,
+            header=header,
+            names=None,
+            comment=comment,
+            keep_index=True,
+        )
+        return _by_arm(reading, n, names, column)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _by_arm(reading: Reading, n: int, names: Sequence[str] | None, column: str | None) -> NDArray[np.float64]:
+    rows, width = reading.values.shape
+    if reading.names is not None:
+        return _scatter(_positions(reading.names, names), reading.values[:, _pick(reading, 0, column)], n)
+    if width == 1:
+        if rows != n:
+            raise InputError(f"the column holds {rows} numbers; there are {n} arms")
+        return reading.values[:, 0].copy()
+    return _scatter(_indices(reading.values[:, 0], n), reading.values[:, _pick(reading, 1, column)], n)
+
+
+def _pick(reading: Reading, start: int, column: str | None) -> int:
+    choices = reading.columns[start:]
+    if column is not None:
+        if column not in choices:
+            raise InputError(f"there is no column {column!r}; the columns are {', '.join(choices)}")
+        return reading.columns.index(column, start)
+    if len(choices) > 1:
+        raise InputError(f"there are several columns of numbers ({', '.join(choices)}); pass column= to pick one")
+    return start
+
+
+def _positions(found: Sequence[str], names: Sequence[str] | None) -> NDArray[np.int64]:
+    if names is None:
+        raise InputError(f"arms are listed by name ({found[0]!r}) but the arms have no names; list them by index")
+    where = {str(name): i for i, name in enumerate(names)}
+    unknown = next((name for name in found if name not in where), None)
+    if unknown is not None:
+        from difflib import get_close_matches
+
+        close = get_close_matches(unknown, list(where), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the arms are {', '.join(list(where)[:5])}, ..."
+        raise InputError(f"there is no arm {unknown!r}; {hint}")
+    return np.array([where[name] for name in found], dtype=np.int64)
+
+
+def _indices(column: NDArray[np.float64], n: int) -> NDArray[np.int64]:
+    wrong = np.flatnonzero((column != np.round(column)) | (column < 0) | (column >= n))
+    if wrong.size:
+        hint = "; indices count from 0" if column.max() == n and column.min() >= 1 else ""
+        raise InputError(
+            f"row {wrong[0] + 1}: {column[wrong[0]]:g} is no arm index, which lies in 0 .. {n - 1}{hint}. Give one "
+            "column of numbers, or arm names or indices followed by one"
+        )
+    index = column.astype(np.int64)
+    values, counts = np.unique(index, return_counts=True)
+    if counts.max() > 1:
+        raise InputError(f"arm {values[counts.argmax()]} is listed {counts.max()} times; list each arm once")
+    return index
+
+
+def _scatter(where: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    vector = np.zeros(n)
+    vector[where] = values
+    return vector
