@@ -272,8 +272,9 @@ class Design:
     # ---------------------------------------------------------------- display
 
     def __repr__(self) -> str:
-        word = "log det" if self.problem.criterion is Criterion.D else "value"
-        side = "upper" if self.problem.criterion is Criterion.D else "lower"
+        criterion = self.problem.criterion
+        word = {Criterion.D: "log det", Criterion.DS: "log det", Criterion.E: "lambda_min"}.get(criterion, "value")
+        side = "upper" if criterion.maximised else "lower"
         return (
             f"Design({self.problem.kind}: {word} {self.value:.8g}, {side} bound {self.bound:.8g}, gap {self.gap:.1e}, "
             f"{self.status.name}; {self.support.size} of {self.problem.n_arms} arms)"

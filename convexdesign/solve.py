@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.certificate import Certificate, certify
+from convexdesign.certificate import certify, stronger
 from convexdesign.design import Design, Outcome, Report, Snapshot, Status, status_of
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
@@ -169,24 +169,9 @@ def _better(first: Design | None, second: Design) -> Design:
     """The better of two designs of one problem, with the better of the two bounds."""
     if first is None:
         return second
-    best = second if second.gap <= first.gap else first
-    other = first if best is second else second
-    stronger = _with_bound(best.certificate, other.certificate)
-    if stronger is best.certificate:
-        return best
-    return replace(best, certificate=stronger, status=status_of(stronger, best.tol, best.status))
-
-
-def _with_bound(certificate: Certificate, other: Certificate) -> Certificate:
-    if other.witness is None or other.bound <= certificate.bound or certificate.witness is None:
-        return certificate
-    return replace(
-        certificate,
-        bound=other.bound,
-        gap=abs(certificate.value / other.bound - 1.0),
-        witness=other.witness,
-        worst_arm=other.worst_arm,
-    )
+    best, other = (second, first) if second.gap <= first.gap else (first, second)
+    certificate = stronger(best.certificate, other.certificate, best.canonical)
+    return replace(best, certificate=certificate, status=status_of(certificate, best.tol, best.status))
 
 
 def _check_options(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.certificate import Certificate, certify
+from convexdesign.certificate import Certificate, certify, dimension, relative_gap, stronger
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.problem import Criterion, DesignProblem
@@ -70,16 +70,18 @@ def verify(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the interval says how well the optimum is known
         reference = solve(problem, tol=REFERENCE_TOL)
-    certificate = certify(reference.canonical, w, reference.certificate.witness)
-    if problem.criterion is Criterion.D:
-        bound = min(certificate.bound, reference.bound)
-        low = float(np.exp((certificate.value - bound) / reference.canonical.rank))
-        high = float(np.exp((certificate.value - reference.value) / reference.canonical.rank))
-    else:
-        bound = max(certificate.bound, reference.bound)
-        low, high = bound / certificate.value, reference.value / certificate.value
-    low = min(low, 1.0)
-    return Verification(certificate.value, bound, low, (low, min(max(high, low), 1.0)), certificate, reference)
+    canonical = reference.canonical
+    own = certify(canonical, w, reference.certificate.witness)
+    certificate = stronger(own, reference.certificate, canonical)
+    low = 1.0 / (1.0 + certificate.gap)
+    high = 1.0 / (1.0 + relative_gap(problem.criterion, own.value, reference.value, dimension(canonical)))
+    if _is_better(problem.criterion, own.value, reference.value):
+        high = 1.0  # better than the reference: the bound alone limits it
+    return Verification(certificate.value, certificate.bound, low, (low, max(low, high)), certificate, reference)
+
+
+def _is_better(criterion: Criterion, value: float, other: float) -> bool:
+    return value > other if criterion.maximised else value < other
 
 
 def _proportions(problem: DesignProblem, weights: Any, counts: Any) -> Floats:

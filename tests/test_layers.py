@@ -14,6 +14,7 @@ LAYERS = (
     ("errors",),
     ("features",),
     ("problem",),
+    ("evaluation",),
     ("certificate", "rounding", "plotting"),
     ("design",),
     ("programs", "frankwolfe"),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.problem.problem import Criterion, DesignProblem
+from convexdesign.problem.psd import psd_root
 
 __all__ = ["RANK_TOLERANCE", "TARGET_TOLERANCE", "Canonical", "canonicalise"]
 
@@ -55,10 +56,20 @@ class Canonical:
         return int(self.basis.shape[1])
 
     @cached_property
+    def prior_root(self) -> Floats:
+        """Rows k in whitened coordinates with A0 = sum k k'; (rank A0, r), empty without information held."""
+        A0 = self.problem.prior
+        return np.zeros((0, self.rank)) if A0 is None else psd_root(A0) @ self.basis
+
+    @cached_property
     def prior(self) -> Floats | None:
         """A0 in whitened coordinates, (r, r)."""
-        A0 = self.problem.prior
-        return None if A0 is None else self.basis.T @ A0 @ self.basis
+        return None if self.problem.prior is None else self.prior_root.T @ self.prior_root
+
+    @cached_property
+    def aim(self) -> Floats:
+        """The columns of `problem.aim` in whitened coordinates, (r, k)."""
+        return self.basis.T @ self.problem.aim
 
     @cached_property
     def merged(self) -> Indices:
@@ -97,7 +108,7 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     range of the arms (tolerance TARGET_TOLERANCE relative to the target's own size).
     """
     arms = problem.arms
-    held = _prior_rows(problem.prior, arms.d)
+    held = np.zeros((0, arms.d)) if problem.prior is None else psd_root(problem.prior)
     sample = _sample(arms.n, arms.d)
     rows = np.vstack([held, arms.take(sample)])
     scale = _column_scale(rows)
@@ -109,7 +120,7 @@ def canonicalise(problem: DesignProblem) -> Canonical:
         raise InputError("all arms are zero: no measurement tells anything; give at least one nonzero arm")
     # In equilibrated coordinates g = span' (scale o y).
     basis, inverse = scale[:, None] * span, span.T / scale
-    if span.shape[1] < arms.d and problem.criterion is Criterion.MINIMAX:
+    if span.shape[1] < arms.d and problem.criterion is not Criterion.D:
         _refuse_targets_outside(problem, scale, span, spread)
     keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held))
     basis, inverse = basis @ whitening, unwhitening @ inverse
@@ -129,17 +140,6 @@ def _sample(n: int, d: int) -> Indices:
     if n <= size:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-
-
-def _prior_rows(prior: Floats | None, d: int) -> Floats:
-    """Rows k with A0 = sum k k': information held enters like arms whose weight is one."""
-    if prior is None:
-        return np.zeros((0, d))
-    # Scaled to unit diagonal first: eigenvectors must not mix coordinates of different units.
-    scale = np.sqrt(np.where(np.diag(prior) > 0, np.diag(prior), 1.0))
-    values, vectors = np.linalg.eigh(prior / np.outer(scale, scale))
-    keep = values > 1e-13 * values[-1]
-    return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T * scale)
 
 
 def _complete(problem: DesignProblem, sample: Indices, rows: Floats) -> tuple[Indices, Floats, Floats]:
@@ -190,12 +190,26 @@ def _refuse_targets_outside(problem: DesignProblem, scale: Floats, span: Floats,
     complement = np.linalg.svd(span, full_matrices=True)[0][:, span.shape[1] :]
     # The range itself is known only to rounding times its condition.
     tolerance = max(TARGET_TOLERANCE, 100 * np.finfo(float).eps * spread)
+    if problem.kind in ("a-optimal", "e-optimal"):
+        _refuse_aliased(problem, scale[:, None] * complement, scale, tolerance, span.shape[1])
     outside = problem.targets.outside(scale[:, None] * complement, np.diag(scale), tolerance)
     if outside is not None:
         raise UnidentifiableError(
             f"{problem.targets.label(outside)} lies outside the range of the arms (rank {span.shape[1]} of "
             f"{problem.arms.d}): no design can estimate it; add an arm that measures it or remove the target"
         )
+
+
+def _refuse_aliased(problem: DesignProblem, null: Floats, scale: Floats, tolerance: float, rank: int) -> None:
+    aliased = np.flatnonzero(np.linalg.norm(null, axis=1) > tolerance * scale)
+    columns = problem.inputs["arms"].columns
+    listed = ", ".join(str(k) if columns is None else columns[k] for k in aliased[:12]) + (
+        ", ..." * (aliased.size > 12)
+    )
+    raise UnidentifiableError(
+        f"the arms have rank {rank} in R^{problem.arms.d}: the coefficients of columns {listed} are aliased, so that "
+        "their variances are infinite; drop columns, add arms, or use d_optimal, which works on the range"
+    )
 
 
 def _coarse_design(rows: Floats, held: int) -> tuple[Indices, Floats, Floats, Floats]:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
+from convexdesign.problem.psd import read_psd
+from convexdesign.problem.read import Rows, read_positive, read_vector
 from convexdesign.problem.weights import WeightSet, read_weight_set
 
 __all__ = ["Common", "ReadCommon", "read_common"]
@@ -29,8 +30,8 @@ class Common(TypedDict, total=False):
     existing_counts (n,): pulls already made of each arm, or prior_information (d, d): total information already held,
     with n_new, the number of new measurements planned (with costs: the budget planned). The weights are those of the
     NEXT batch, and A(w) = information held / n_new + sum_i w_i y_i y_i'.
-    min_weight, max_weight: scalar or (n,); inequalities (G, h): G w <= h; constraints: a function from the CVXPY variable w
-    (n,) to a list of DCP constraints.
+    min_weight, max_weight: scalar or (n,); inequalities (G, h): G w <= h; constraints: a function from the CVXPY
+    variable w (n,) to a list of DCP constraints.
     """
 
     noise_variance: ArrayLike | None
@@ -100,7 +101,7 @@ def _prior(rows: Rows, variance: Floats | None, common: Common) -> tuple[Floats 
     if counts is not None:
         held = _from_counts(rows, variance, read_vector(counts, "existing_counts", rows.values.shape[0]))
     else:
-        held = _psd(np.asarray(read_rows(information, "prior_information", rows.values.shape[1]).values, dtype=float))
+        held = read_psd(information, "prior_information", rows.values.shape[1])
     return (held / planned if held.any() else None), planned
 
 
@@ -112,24 +113,3 @@ def _from_counts(rows: Rows, variance: Floats | None, counts: Floats) -> Floats:
     X = np.asarray(rows.values[pulled], dtype=float)
     effort = counts[pulled] if variance is None else counts[pulled] / variance[pulled]
     return np.asarray(X.T @ (effort[:, None] * X))
-
-
-def _psd(matrix: Floats) -> Floats:
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"prior_information must be a square matrix (d, d), got shape {matrix.shape}")
-    size = np.abs(matrix).max()
-    skew = np.abs(matrix - matrix.T)
-    if skew.max() > 1e-10 * size:
-        i, j = np.unravel_index(int(np.argmax(skew)), matrix.shape)
-        raise InputError(
-            f"prior_information is not symmetric: [{i}, {j}] = {matrix[i, j]:g}, [{j}, {i}] = {matrix[j, i]:g}"
-        )
-    matrix = (matrix + matrix.T) / 2
-    # Judged in coordinates scaled to size one: units must not decide.
-    scale = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
-    lowest = float(np.linalg.eigvalsh(matrix / np.outer(scale, scale))[0])
-    if lowest < -1e-9:
-        raise InputError(
-            f"prior_information is not positive semidefinite (scaled eigenvalue {lowest:.3g}); information never is negative"
-        )
-    return matrix

@@ -14,6 +14,7 @@ from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.arms import Arms, ArrayArms
 from convexdesign.problem.common import Common, read_common
+from convexdesign.problem.psd import psd_root, read_psd
 from convexdesign.problem.read import Rows, read_rows, read_vector
 from convexdesign.problem.targets import PairTargets, Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
@@ -27,7 +28,22 @@ class Criterion(Enum):
     """What is optimised over the weights w, with A = A0 + sum_i w_i y_i y_i'."""
 
     MINIMAX = "min max_j v_j' A^-1 v_j"
+    AVERAGE = "min tr(A^-1 M)"
     D = "max log det A"
+    DS = "max log det (K' A^-1 K)^-1"
+    E = "max lambda_min(A)"
+
+    @property
+    def maximised(self) -> bool:
+        """Whether more is better: true for D, D_s and E."""
+        return self in (Criterion.D, Criterion.DS, Criterion.E)
+
+    @property
+    def worst_value(self) -> float:
+        """The value of a design that does not measure what is wanted."""
+        if self is Criterion.E:
+            return 0.0
+        return -np.inf if self.maximised else np.inf
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -50,6 +66,7 @@ class DesignProblem:
     criterion: Criterion
     arms: Arms
     targets: Targets
+    aim: Floats
     noise_variance: Floats | None
     costs: Floats | None
     prior: Floats | None
@@ -77,6 +94,7 @@ class DesignProblem:
         targets: Targets,
         common: Common,
         inputs: Mapping[str, Any],
+        aim: Floats | None = None,
     ) -> None:
         read = read_common(rows, common)
         put = object.__setattr__  # the one place where a frozen value is filled
@@ -84,6 +102,7 @@ class DesignProblem:
         put(self, "criterion", criterion)
         put(self, "arms", ArrayArms(rows.values, read.scale, rows.names))
         put(self, "targets", targets)
+        put(self, "aim", np.empty((rows.values.shape[1], 0)) if aim is None else aim)
         put(self, "noise_variance", read.noise_variance)
         put(self, "costs", read.costs)
         put(self, "prior", read.prior)
@@ -274,6 +293,86 @@ class DesignProblem:
         targets = VectorTargets(rows.values, rows.names, noun="arm")
         return cls._make("d-optimal", Criterion.D, rows, targets, common, {})
 
+    @classmethod
+    def ds_optimal(cls, arms: ArrayLike | Any, interest: ArrayLike, **common: Unpack[Common]) -> DesignProblem:
+        """max over w of log det (K'A(w)^-K)^-1: the smallest ellipsoid for the parameters of interest K'theta alone.
+
+        arms (n, d); interest: indices of the coordinates of interest, or a matrix K (d, s) of combinations. The other
+        parameters are nuisance. For all coordinates it is D-optimality. The certificate's proof is in `certificate`.
+
+        >>> import convexdesign as cd
+        >>> d = cd.solve(cd.DesignProblem.ds_optimal([[1, -1], [1, 0], [1, 1]], interest=[1]))
+        >>> round(d.value, 6), d.weights.round(3).tolist()
+        (0.0, [0.5, 0.0, 0.5])
+        """
+        rows = read_rows(arms, "arms")
+        K = _interest(interest, rows)
+        targets = VectorTargets(np.ascontiguousarray(K.T), noun="combination of interest")
+        return cls._make("ds-optimal", Criterion.DS, rows, targets, common, {"interest": K}, K)
+
+    @classmethod
+    def a_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
+        """min over w of tr A(w)^-1: the average variance of the coefficients.
+
+        arms (n, d), which must span R^d; it depends on the units of the coordinates.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.a_optimal([[1, 0], [0, 1]])).value, 6)
+        4.0
+        """
+        rows = read_rows(arms, "arms")
+        d = rows.values.shape[1]
+        targets = VectorTargets(np.eye(d), rows.columns, noun="coefficient")
+        return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, {}, np.eye(d))
+
+    @classmethod
+    def i_optimal(cls, arms: ArrayLike | Any, region: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
+        """min over w of the mean over points v of the region of v'A(w)^+ v: the average predictive variance.
+
+        arms (n, d); region (k, d), one row per point. Also called V- or Q-optimality.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.i_optimal([[1, 0], [0, 1]], region=[[1, 0], [0, 1]])).value, 6)
+        2.0
+        """
+        rows = read_rows(arms, "arms")
+        points = read_rows(region, "region", rows.values.shape[1])
+        targets = VectorTargets(points.values, points.names, noun="point")
+        V = np.asarray(points.values, dtype=float) / np.sqrt(points.values.shape[0])
+        aim = np.asarray(np.linalg.qr(V, mode="r")).T if V.shape[0] > V.shape[1] else V.T
+        return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, {"region": points}, aim)
+
+    @classmethod
+    def average_variance(cls, arms: ArrayLike | Any, M: ArrayLike, **common: Unpack[Common]) -> DesignProblem:
+        """min over w of tr(A(w)^+ M) for a positive semidefinite M: L-optimality.
+
+        arms (n, d); M (d, d), in units of the coordinates squared. M = I is A-optimality, second moments of a region
+        I-optimality, cc' c-optimality.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.average_variance([[1, 0], [0, 1]], [[4, 0], [0, 1]])).value, 6)
+        9.0
+        """
+        rows = read_rows(arms, "arms")
+        matrix = read_psd(M, "M", rows.values.shape[1])
+        aim = psd_root(matrix).T
+        targets = VectorTargets(np.ascontiguousarray(aim.T), noun="direction of M, number")
+        return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, {"M": matrix}, aim)
+
+    @classmethod
+    def e_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
+        """max over w of lambda_min(A(w)): the smallest worst variance over combinations of length one.
+
+        arms (n, d), which must span R^d; it depends on the units of the coordinates.
+
+        >>> import convexdesign as cd
+        >>> round(cd.solve(cd.DesignProblem.e_optimal([[1, 0], [0, 2]])).value, 6)
+        0.8
+        """
+        rows = read_rows(arms, "arms")
+        targets = VectorTargets(np.eye(rows.values.shape[1]), rows.columns, noun="coefficient")
+        return cls._make("e-optimal", Criterion.E, rows, targets, common, {})
+
     # ------------------------------------------------------------- properties
 
     @property
@@ -336,3 +435,21 @@ def _gaps_to_best(items: Rows, theta: Floats) -> tuple[Floats, int]:
 
 def _name(rows: Rows, index: int, noun: str) -> str:
     return f"{noun} {index}" if rows.names is None else f"{noun} {index} ({rows.names[index]})"
+
+
+def _interest(interest: ArrayLike, rows: Rows) -> Floats:
+    """K (d, s) of full column rank, from indices of coordinates or from a matrix."""
+    d = rows.values.shape[1]
+    K = np.asarray(interest)
+    if K.ndim == 1:
+        if K.size == 0 or K.dtype.kind not in "iu" or K.min() < 0 or K.max() >= d or np.unique(K).size < K.size:
+            raise InputError(
+                f"interest is {K.tolist()}; give different indices between 0 and {d - 1}, or a matrix (d, s)"
+            )
+        return np.asarray(np.eye(d)[:, K])
+    matrix = np.asarray(read_rows(K, "interest").values, dtype=float)
+    if matrix.shape[0] != d:
+        raise InputError(f"interest must have one row per coordinate ({d}), got shape {matrix.shape}")
+    if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
+        raise InputError("the columns of interest are linearly dependent: their ellipsoid would be flat; drop one")
+    return matrix

@@ -28,6 +28,11 @@ CONSTRUCTORS: dict[str, Any] = {
     "level-set-oracle": DesignProblem.level_set_oracle,
     "c-optimal": DesignProblem.c_optimal,
     "d-optimal": DesignProblem.d_optimal,
+    "ds-optimal": DesignProblem.ds_optimal,
+    "a-optimal": DesignProblem.a_optimal,
+    "i-optimal": DesignProblem.i_optimal,
+    "average-variance": DesignProblem.average_variance,
+    "e-optimal": DesignProblem.e_optimal,
 }
 
 
@@ -64,7 +69,7 @@ def problem_from_json(document: dict[str, Any], beside: Path) -> DesignProblem:
     kind = inputs.pop("kind")
     if kind not in CONSTRUCTORS:
         raise InputError(f"{beside}: unknown kind {kind!r}; this release knows {', '.join(CONSTRUCTORS)}")
-    for name in ("arms", "items", "targets"):
+    for name in ("arms", "items", "targets", "region"):
         if name in inputs:
             inputs[name] = _rows_from_json(inputs[name], name, beside)
     problem: DesignProblem = CONSTRUCTORS[kind](inputs.pop("arms"), **inputs)

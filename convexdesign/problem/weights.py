@@ -58,6 +58,30 @@ class WeightSet:
         filled = np.diff(np.minimum(room, left), prepend=0.0)
         return float(lower @ q + filled @ q[order])
 
+    def support(self, q: Floats) -> float:
+        """A proven upper bound on h_W(q) = max over w in W of w'q, exact for bounds, tight for G w <= h.
+
+        For any multipliers lam >= 0 of G w <= h: w'q <= lam'h + (q - G'lam)'w, and the last is at most its maximum under the
+        bounds alone. The multipliers come from a linear program, but prove the bound whatever it did. A callable's
+        constraints are left out, which is valid and loose: the conic programs supply a tighter function.
+        """
+        plain = self.box_support(q)
+        if self.G is None or self.h is None:
+            return plain
+        from scipy.optimize import linprog
+
+        bounds = list(zip(self._or(self.lower, q, 0.0), self._or(self.upper, q, 1.0), strict=True))
+        size = float(np.abs(q).max()) or 1.0
+        result = linprog(-q / size, A_ub=self.G, b_ub=self.h, A_eq=np.ones((1, q.size)), b_eq=[1.0], bounds=bounds)
+        if result.status != 0:
+            return plain
+        lam = np.maximum(-np.asarray(result.ineqlin.marginals), 0.0) * size
+        return min(plain, float(lam @ self.h) + self.box_support(q - self.G.T @ lam))
+
+    @staticmethod
+    def _or(bound: Floats | None, q: Floats, default: float) -> Floats:
+        return np.full(q.size, default) if bound is None else bound
+
     def violation(self, w: Floats) -> float:
         """How far w is from the bounds and inequalities (the largest excess); callables are checked elsewhere."""
         excess = [abs(float(w.sum()) - 1.0), -float(w.min())]

@@ -1,0 +1,112 @@
+"""The criterion at given weights, recomputed from the data: a QR of the rows sqrt(w_i) y_i, never a squared-up A."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.problem import Canonical, Criterion
+
+__all__ = ["Evaluation", "evaluate"]
+
+Floats = NDArray[np.float64]
+
+# Singular values of sqrt(w_i) y_i below this share of the largest count as unmeasured.
+SINGULAR_TOLERANCE = 1e-11
+# A target counts as measured when no more than this share of it lies outside the range of A(w).
+OUTSIDE_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The criterion at given weights.
+
+    value: in the user's units, infinitely bad where something wanted is not measured; worst_target: the index of the
+    target that decides (minimax), or of one that is not measured, else -1; factor F (d, k): C = FF' is an inverse of A(w)
+    on its range; rank of A(w).
+    """
+
+    value: float
+    worst_target: int
+    factor: Floats
+    rank: int
+
+
+def evaluate(canonical: Canonical, weights: Floats) -> Evaluation:
+    """The criterion at the weights (n,), in the user's order."""
+    problem = canonical.problem
+    columns, lost = _inverse_factor(canonical, weights)
+    factor = canonical.basis @ columns
+    rank = columns.shape[1]
+    worst = -1 if lost is None else _unmeasured(canonical, lost)
+    if worst >= 0:
+        return Evaluation(problem.criterion.worst_value, worst, factor, rank)
+    if problem.criterion is Criterion.MINIMAX:
+        index, values = problem.targets.worst(factor, 1)
+        return Evaluation(float(values[0]), int(index[0]), factor, rank)
+    return Evaluation(_smooth_value(canonical, columns, factor), -1, factor, rank)
+
+
+def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> float:
+    """The criterion where everything wanted is measured; K = columns has KK' = A_u^-1."""
+    problem = canonical.problem
+    match problem.criterion:
+        case Criterion.D:
+            # A = R'A_u R on the range of the arms, so that det A = det(A_u) det(RR') in an orthonormal basis of it.
+            stretch = np.linalg.slogdet(canonical.inverse @ canonical.inverse.T)[1]
+            return float(stretch - 2.0 * np.linalg.slogdet(columns)[1])
+        case Criterion.AVERAGE:
+            return float(np.sum((factor.T @ problem.aim) ** 2))
+        case Criterion.DS:
+            spread = np.linalg.svd(factor.T @ problem.aim, compute_uv=False)
+            return float(-2.0 * np.log(spread).sum())
+        case Criterion.E:
+            return float(np.linalg.norm(factor, 2) ** -2)
+    raise AssertionError(problem.criterion)
+
+
+def _unmeasured(canonical: Canonical, lost: Floats) -> int:
+    """The index of a target that a singular A(w) does not measure, or -1; for log det, any lost direction counts."""
+    problem = canonical.problem
+    if problem.criterion is Criterion.D:
+        return 0
+    found = problem.targets.outside(canonical.basis @ lost, canonical.basis, OUTSIDE_TOLERANCE)
+    return -1 if found is None else found
+
+
+def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, Floats | None]:
+    """Columns K (r, k) with KK' = A_u^+ up to the range, and N with N't = 0 exactly on the range (None where k = r)."""
+    import scipy.linalg  # here, not above: importing the package must not wait for it
+
+    root = _information_root(canonical, weights)
+    r = canonical.rank
+    # Longest rows first and column pivoting: row-wise stable, whatever the spread of the weights.
+    root = root[np.argsort(-np.einsum("ij,ij->i", root, root), kind="stable")]
+    triangle, pivot = scipy.linalg.qr(root, mode="r", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(triangle))
+    rank = int(np.count_nonzero(diagonal > SINGULAR_TOLERANCE * diagonal[0])) if diagonal[0] > 0 else 0
+    head = scipy.linalg.solve_triangular(triangle[:rank, :rank], np.eye(rank), check_finite=False)
+    columns = np.zeros((r, rank))
+    columns[pivot[:rank]] = head
+    if rank == r:
+        return columns, None
+    lost = np.zeros((r, r - rank))
+    lost[pivot[rank:]] = np.eye(r - rank)
+    lost[pivot[:rank]] = -head @ triangle[:rank, rank:]
+    return columns, lost / np.linalg.norm(lost, axis=0)
+
+
+def _information_root(canonical: Canonical, weights: Floats) -> Floats:
+    """A matrix M with M'M = A_u(w), at least r rows: the weighted whitened arms, reduced block by block."""
+    r = canonical.rank
+    support = np.flatnonzero(weights)
+    parts: list[Floats] = [np.zeros((r, r)), canonical.prior_root]
+    step = max(8 * r, 4096)
+    for start in range(0, support.size, step):
+        chosen = support[start : start + step]
+        parts.append(np.sqrt(weights[chosen])[:, None] * canonical.whiten_arms(chosen))
+        if len(parts) > 3:
+            parts = [np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))]
+    return np.vstack(parts)
