@@ -1,13 +1,42 @@
-"""From rewards to estimates: sufficient statistics, least squares, and models of the noise variance."""
+"""From rewards to estimates: sufficient statistics, least squares, and models of the noise variance.
 
+Observations hold counts, means and sums of squares per arm; `least_squares` estimates theta from them; `Head` and
+its two baselines, `UniformEstimator` and `SeparateArmEstimator`, ask for pulls and end in a `VarianceModel`.
+"""
+
+from convexdesign.estimation.asktell import AskTell, Batch
+from convexdesign.estimation.error_bound import (
+    paper_error_bound,
+    separate_arm_error_bound,
+    sharp_error_bound,
+    variance_range,
+)
+from convexdesign.estimation.head import Head, HeadPlan, plan_head
 from convexdesign.estimation.least_squares import LinearFit, least_squares
 from convexdesign.estimation.observations import Observations
+from convexdesign.estimation.separate_arm import SeparateArmEstimator
+from convexdesign.estimation.spanning_arms import spanning_arms
 from convexdesign.estimation.tables import observations_from_csv, observations_from_frame
+from convexdesign.estimation.uniform import UniformEstimator
+from convexdesign.estimation.variance_model import VarianceModel
 
 __all__ = [
+    "AskTell",
+    "Batch",
+    "Head",
+    "HeadPlan",
     "LinearFit",
     "Observations",
+    "SeparateArmEstimator",
+    "UniformEstimator",
+    "VarianceModel",
     "least_squares",
     "observations_from_csv",
     "observations_from_frame",
+    "paper_error_bound",
+    "plan_head",
+    "separate_arm_error_bound",
+    "sharp_error_bound",
+    "spanning_arms",
+    "variance_range",
 ]

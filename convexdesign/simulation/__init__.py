@@ -1,1 +1,6 @@
+"""Simulated worlds for ask/tell algorithms, single runs, and replications that any machine repeats exactly."""
 
+from convexdesign.simulation.environment import LinearEnvironment
+from convexdesign.simulation.simulate import AsksAndTells, Pullable, simulate
+
+__all__ = ["AsksAndTells", "LinearEnvironment", "Pullable", "simulate"]

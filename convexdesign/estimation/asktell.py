@@ -1,0 +1,105 @@
+"""Ask and tell: an algorithm says how often to pull which arm, and is told what came out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation.observations import Observations
+
+__all__ = ["AskTell", "Batch"]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What to measure next: pull arm i counts[i] times; counts has shape (n_arms,), dtype int64, read-only.
+
+    id numbers the batches of one algorithm 0, 1, 2, ...
+    """
+
+    id: int
+    counts: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts, dtype=np.int64)
+        counts.flags.writeable = False
+        object.__setattr__(self, "counts", counts)
+
+    @property
+    def total(self) -> int:
+        """The number of pulls in the batch."""
+        return int(self.counts.sum())
+
+
+class AskTell(ABC):
+    """The protocol: `while not a.done: batch = a.ask(); a.tell(batch, observations)`, then `a.result()`.
+
+    `ask` returns the same batch until it is told. `tell` checks everything before it changes anything: observations
+    must have exactly the counts of the open batch and finite values.
+
+    A subclass implements `done`, `_next_counts` (called once per batch), `_absorb` (which must not raise after its
+    first change) and `_result`.
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self._n_arms = n_arms
+        self._open: Batch | None = None
+        self._told = 0
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether the result is there and nothing more will be asked."""
+
+    @abstractmethod
+    def _next_counts(self) -> NDArray[np.int64]: ...
+
+    @abstractmethod
+    def _absorb(self, observations: Observations) -> None: ...
+
+    @abstractmethod
+    def _result(self) -> Any: ...
+
+    def ask(self) -> Batch:
+        """The batch to measure next; the same one until it is told. Raises InputError when done."""
+        if self.done:
+            raise InputError(f"{type(self).__name__} is done and asks for nothing more; call result()")
+        if self._open is None:
+            self._open = Batch(self._told, self._next_counts())
+        return self._open
+
+    def tell(self, batch: Batch | int, observations: Observations) -> None:
+        """Report what the open batch (or its id) gave. Raises InputError, changing nothing, where it does not fit."""
+        if self._open is None:
+            raise InputError(f"no batch of {type(self).__name__} is open; call ask() first")
+        number = batch.id if isinstance(batch, Batch) else batch
+        if number != self._open.id:
+            raise InputError(f"told batch {number}, but batch {self._open.id} is open; tell the batch that ask() gives")
+        if not isinstance(observations, Observations):
+            raise InputError(
+                f"observations must be Observations, got {type(observations).__name__}; "
+                "summarise single rewards with Observations.from_rewards"
+            )
+        if observations.n_arms != self._n_arms:
+            raise InputError(f"observations are of {observations.n_arms} arms, the batch of {self._n_arms}")
+        wrong = np.flatnonzero(observations.count != self._open.counts)
+        if wrong.size:
+            i = wrong[0]
+            raise InputError(
+                f"arm {i} was pulled {observations.count[i]} times, but batch {number} asks for {self._open.counts[i]} "
+                f"({wrong.size} arms differ); measure the batch as asked"
+            )
+        self._absorb(observations)
+        self._open = None
+        self._told += 1
+
+    def result(self) -> Any:
+        """What was found. Raises InputError while batches are still to be told."""
+        if not self.done:
+            raise InputError(f"{type(self).__name__} is not done; ask, measure and tell until .done is true")
+        return self._result()

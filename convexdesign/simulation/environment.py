@@ -1,0 +1,113 @@
+"""A simulated world that knows the truth: y = x'theta + noise of variance s_x²."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation.observations import Observations, whole_counts
+from convexdesign.problem.read import read_positive, read_rows, read_vector
+from convexdesign.simulation.noise import block_statistics, gaussian_statistics, standard_noise
+
+__all__ = ["LinearEnvironment"]
+
+Floats = NDArray[np.float64]
+
+# A Sigma whose least eigenvalue is below minus this share of its largest is not positive semidefinite.
+PSD_TOLERANCE = 1e-10
+
+
+class LinearEnvironment:
+    """Rewards x'theta + e with E e = 0 and VARIANCE noise_variance (scalar or (n,)), or x'Sigma x; exactly one.
+
+    arms (n, d), theta (d,), Sigma (d, d) symmetric positive semidefinite with x'Sigma x > 0 for every arm.
+    noise: "gaussian" is drawn exactly as means and sums of squares, so that 10^10 pulls take milliseconds;
+    "uniform" and "symmetric-beta" (strictly sub-Gaussian) reward by reward in blocks. rng: a seed or Generator.
+    Raises InputError for shapes that do not match, a Sigma that is no covariance, variances that are not positive.
+
+    >>> import convexdesign as cd
+    >>> env = cd.simulation.LinearEnvironment([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], noise_variance=4.0, rng=0)
+    >>> obs = env.pull([10**10, 0])
+    >>> obs.mean.round(3), (obs.m2 / 10**10).round(3)
+    (array([1., 0.]), array([4., 0.]))
+    """
+
+    def __init__(
+        self,
+        arms: Any,
+        theta: ArrayLike,
+        noise_variance: ArrayLike | None = None,
+        Sigma: ArrayLike | None = None,
+        noise: str = "gaussian",
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        rows = read_rows(arms, "arms")
+        self.arms: Floats = np.asarray(rows.values, dtype=float)
+        n, d = self.arms.shape
+        self.theta = read_vector(theta, "theta", d)
+        if (noise_variance is None) == (Sigma is None):
+            raise InputError("give exactly one of noise_variance (VARIANCES per arm) and Sigma (s_x² = x'Sigma x)")
+        self.Sigma = None if Sigma is None else _read_covariance(Sigma, d)
+        if self.Sigma is not None:
+            noise_variance = _quadratic_form(self.arms, self.Sigma, rows.names)
+        variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive")
+        assert variance is not None
+        self.noise_variance: Floats = variance
+        self.noise = noise
+        self._rng = np.random.default_rng(rng)
+        self._standard = standard_noise(noise, self._rng)
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms."""
+        return int(self.arms.shape[0])
+
+    @property
+    def mean(self) -> Floats:
+        """The expected rewards x'theta, shape (n,)."""
+        return np.asarray(self.arms @ self.theta)
+
+    def pull(self, counts: ArrayLike) -> Observations:
+        """Pull arm i counts[i] times, shape (n,); new independent rewards at every call."""
+        whole = whole_counts(counts, "counts", self.n_arms)
+        if self.noise == "gaussian":
+            return gaussian_statistics(self.mean, self.noise_variance, whole, self._rng)
+        return block_statistics(self.mean, self.noise_variance, whole, self._standard)
+
+
+def _quadratic_form(X: Floats, Sigma: Floats, names: tuple[str, ...] | None) -> Floats:
+    """x'Sigma x of every row, refused where it is not positive beyond rounding."""
+    variance: Floats = np.einsum("ij,jk,ik->i", X, Sigma, X)
+    rounding = 1e-14 * np.abs(Sigma).max() * np.einsum("ij,ij->i", X, X)
+    bad = np.flatnonzero(variance <= rounding)
+    if bad.size:
+        name = names[bad[0]] if names else f"arm {bad[0]}"
+        raise InputError(
+            f"x'Sigma x is {variance[bad[0]]:g} for {name} ({bad.size} arms in all); "
+            "every arm needs a positive noise variance"
+        )
+    return variance
+
+
+def _read_covariance(Sigma: ArrayLike, d: int) -> Floats:
+    S = np.array(Sigma, dtype=float)
+    if S.shape != (d, d):
+        raise InputError(f"Sigma must have shape ({d}, {d}) to match theta, got {S.shape}")
+    if not np.isfinite(S).all():
+        raise InputError("Sigma has entries that are not finite")
+    size = np.abs(S).max()
+    if np.abs(S - S.T).max() > 1e-12 * size:
+        i, j = np.unravel_index(int(np.argmax(np.abs(S - S.T))), S.shape)
+        raise InputError(f"Sigma is not symmetric: Sigma[{i}, {j}] = {S[i, j]:g}, Sigma[{j}, {i}] = {S[j, i]:g}")
+    least = float(np.linalg.eigvalsh(S)[0])
+    if least < -PSD_TOLERANCE * size:
+        raise InputError(
+            f"Sigma is not positive semidefinite: its least eigenvalue is {least:g}; a covariance has none below 0 "
+            "(give noise_variance where no Sigma explains the variances)"
+        )
+    S = (S + S.T) / 2.0
+    S.flags.writeable = False
+    return S
