@@ -1,0 +1,142 @@
+"""A design answers what users ask of it, and survives a file."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import convexdesign as cd
+
+P = cd.DesignProblem
+X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-0.5, 0.5]])
+S2 = np.array([1.0, 2.0, 0.5, 1.5])
+
+
+@pytest.fixture(scope="module")
+def design():
+    return cd.solve(P.xy_allocation(X, noise_variance=S2))
+
+
+def test_information_and_variance(design):
+    A = sum(w / s * np.outer(x, x) for w, x, s in zip(design.weights, X, S2))
+    np.testing.assert_allclose(design.information, A, rtol=1e-12)
+    V = np.array([[1.0, 2.0], [0.3, -4.0], [0.0, 0.0]])
+    expected = [v @ np.linalg.solve(A, v) for v in V]
+    np.testing.assert_allclose(design.variance(V), expected, rtol=1e-9)
+    assert design.variance(V[0]) == pytest.approx(expected[0])
+    pairs = [X[i] - X[j] for i in range(4) for j in range(i)]
+    assert max(design.variance(pairs)) == pytest.approx(design.value, rel=1e-9)
+    with pytest.raises(cd.InputError, match=r"2 entries per vector, got shape \(3,\)"):
+        design.variance([1.0, 2.0, 3.0])
+
+
+def test_variance_of_what_is_not_measured_is_infinite():
+    design = cd.solve(P.c_optimal([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]], [1.0, 1.0, 0.0]))
+    assert design.variance([2.0, 2.0, 0.0]) == pytest.approx(4.0, rel=1e-5)
+    assert design.variance([0.0, 0.0, 1.0]) == np.inf
+    assert design.variance([1.0, 1.0, 1e-3]) == np.inf
+
+
+def test_frame_lists_arms_weights_and_variances(design):
+    frame = design.to_frame()
+    assert list(frame.columns) == ["arm", "weight", "noise_variance", "variance"]
+    np.testing.assert_array_equal(frame["weight"], design.weights)
+    np.testing.assert_array_equal(frame["noise_variance"], S2)
+    np.testing.assert_allclose(frame["variance"], design.variance(X), rtol=1e-9)
+
+
+def test_displays_say_value_gap_and_status(design):
+    text = repr(design)
+    assert "xy-allocation" in text
+    assert "CERTIFIED" in text
+    assert f"{design.value:.8g}" in text
+    named = cd.solve(P.g_optimal(pd.DataFrame([[1, 0], [0, 1]], index=["<a>", "b"])))
+    assert "&lt;a&gt;" in named._repr_html_()
+    assert repr(P.g_optimal(X)) == "DesignProblem(g-optimal: 4 arms in R^2, 4 targets)"
+
+
+def test_weights_cannot_be_written(design):
+    with pytest.raises(ValueError, match="read-only"):
+        design.weights[0] = 1.0
+
+
+ALL = {
+    "minimax": P(X, X[:2] - X[2:], noise_variance=S2),
+    "g": P.g_optimal(X),
+    "g-noise": P.g_optimal(pd.DataFrame(X, index=list("abcd")), noise_variance=S2),
+    "phi": P.variance_g_optimal(X),
+    "xy": P.xy_allocation(X, noise_variance=3.0),
+    "xy-items": P.xy_allocation(X, X[:3] * 2),
+    "level": P.level_set_allocation(X, [[1.0, 2.0]]),
+    "best": P.best_arm_oracle(X, theta=[1.0, 0.2], noise_variance=S2),
+    "oracle": P.level_set_oracle(X, theta=[1.0, 0.2], threshold=0.3),
+    "c": P.c_optimal(X, [1.0, -1.0]),
+    "d": P.d_optimal(X, noise_variance=S2),
+    "costs": P.g_optimal(X, costs=[1.0, 2.0, 3.0, 4.0]),
+    "prior": P.xy_allocation(X, existing_counts=[3, 0, 0, 1], n_new=10),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_saved_designs_come_back_certified_from_the_file_alone(name, tmp_path):
+    design = cd.solve(ALL[name])
+    path = tmp_path / "design.json"
+    design.save(path)
+    again = cd.Design.load(path)
+    np.testing.assert_array_equal(again.weights, design.weights)
+    assert again.value == pytest.approx(design.value, rel=1e-12)
+    assert again.bound == pytest.approx(design.bound, rel=1e-12)
+    assert again.status is design.status
+    assert again.problem.kind == design.problem.kind
+    assert again.problem.arms.names == design.problem.arms.names
+    assert again.stats.method == design.stats.method
+
+
+def test_a_file_that_lies_is_found_out(tmp_path, design):
+    path = tmp_path / "design.json"
+    design.save(path)
+    document = json.loads(path.read_text())
+    document["weights"] = [1.0 / len(document["weights"])] * len(document["weights"])
+    path.write_text(json.dumps(document))
+    assert cd.Design.load(path).status is not cd.Status.CERTIFIED
+    for change, message in [
+        ({"version": 99}, "upgrade convexdesign"),
+        ({"format": "other"}, "not a saved design"),
+        ({"weights": [2.0] * len(document["weights"])}, "damaged"),
+        ({"support": [1000]}, "wrong form|missing"),
+        ({"problem": {"kind": "z-optimal", "arms": {"values": [[1.0]]}}}, "unknown kind 'z-optimal'"),
+    ]:
+        path.write_text(json.dumps(document | change))
+        with pytest.raises(cd.InputError, match=message):
+            cd.Design.load(path)
+    path.write_text("{")
+    with pytest.raises(cd.InputError, match="cannot be read"):
+        cd.Design.load(path)
+
+
+def test_large_arms_are_stored_beside_by_digest(tmp_path, monkeypatch):
+    from convexdesign.problem import storage
+
+    monkeypatch.setattr(storage, "INLINE_ENTRIES", 4)
+    design = cd.solve(P.g_optimal(X))
+    path = tmp_path / "design.json"
+    design.save(path)
+    assert cd.Design.load(path).value == pytest.approx(design.value)
+    other = tmp_path / "design.arms.npy"
+    np.save(other, X * 2)
+    with pytest.raises(cd.InputError, match="digest mismatch"):
+        cd.Design.load(path)
+
+
+def test_a_callable_constraint_cannot_be_saved(tmp_path):
+    problem = P.g_optimal(X, constraints=lambda w: [w[0] <= 0.4])
+    weights = np.full(4, 0.25)
+    from convexdesign.certificate import certify
+    from convexdesign.problem import canonicalise
+
+    design = cd.Design(problem, weights, certify(canonicalise(problem), weights), cd.Status.STALLED)
+    with pytest.raises(cd.InputError, match="callable constraint cannot be saved"):
+        design.save(tmp_path / "x.json")
