@@ -1,6 +1,23 @@
 """Simulated worlds for ask/tell algorithms, single runs, and replications that any machine repeats exactly."""
 
 from convexdesign.simulation.environment import LinearEnvironment
+from convexdesign.simulation.replicate import (
+    ReplicationError,
+    replicate,
+    replicate_one,
+    replication_seed,
+    run_replications,
+)
 from convexdesign.simulation.simulate import AsksAndTells, Pullable, simulate
 
-__all__ = ["AsksAndTells", "LinearEnvironment", "Pullable", "simulate"]
+__all__ = [
+    "AsksAndTells",
+    "LinearEnvironment",
+    "Pullable",
+    "ReplicationError",
+    "replicate",
+    "replicate_one",
+    "replication_seed",
+    "run_replications",
+    "simulate",
+]

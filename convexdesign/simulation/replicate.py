@@ -1,0 +1,144 @@
+"""Independent replications of a simulated experiment: one seed each, the same rows on any number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexdesign.errors import ConvexDesignError, InputError
+from convexdesign.estimation.variance_model import VarianceModel
+from convexdesign.simulation.environment import LinearEnvironment
+from convexdesign.simulation.simulate import AsksAndTells, Pullable, simulate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ReplicationError", "replicate", "replicate_one", "replication_seed", "run_replications"]
+
+MakeAlgorithm = Callable[[np.random.Generator], AsksAndTells]
+MakeEnvironment = Callable[[np.random.Generator], Pullable]
+Record = Callable[[Any, Any], Mapping[str, Any]]
+
+
+class ReplicationError(ConvexDesignError):
+    """One replication failed; `seed` and `replication` are what reruns it alone."""
+
+    def __init__(self, replication: int, seed: int, reason: str) -> None:
+        super().__init__(replication, seed, reason)
+        self.replication = replication
+        self.seed = seed
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"replication {self.replication} of seed {self.seed} failed: {self.reason}; rerun it alone with "
+            f"replicate_one(..., replication={self.replication}, seed={self.seed})"
+        )
+
+
+def replicate(
+    make_algorithm: MakeAlgorithm,
+    make_environment: MakeEnvironment,
+    replications: int,
+    n_jobs: int | None = 1,
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    record: Record | None = None,
+) -> pd.DataFrame:
+    """Simulate `replications` independent runs; a DataFrame with one row a run, in order.
+
+    make_algorithm(rng) and make_environment(rng) build a fresh pair for every run, with generators of their own, both
+    spawned from SeedSequence(seed): the rows do not depend on n_jobs, nor on where they are computed. Runs go through
+    joblib, so `with joblib.parallel_config(backend="dask"):` sends them to a Dask cluster; n_jobs=None takes what
+    such a context says. progress shows a tqdm bar.
+
+    Columns: replication, seed, then record(result, environment), a mapping that may hold anything; by default the
+    numbers, texts, statuses (by name) and tuples among the result's fields, and for a VarianceModel `samples` and
+    `max_absolute_error` against the environment's noise_variance.
+    Raises ReplicationError naming the run that failed; `replicate_one` repeats it alone.
+
+    >>> import convexdesign as cd
+    >>> arms = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]
+    >>> cd.simulation.replicate(
+    ...     lambda rng: cd.estimation.UniformEstimator(arms, 1000, rng=rng),
+    ...     lambda rng: cd.simulation.LinearEnvironment(arms, [1.0, 2.0], noise_variance=1.0, rng=rng),
+    ...     replications=3,
+    ... ).samples.tolist()
+    [1000, 1000, 1000]
+    """
+
+    def run(replication: int) -> dict[str, Any]:
+        return replicate_one(make_algorithm, make_environment, replication, seed, record=record)
+
+    return run_replications(run, replications, n_jobs, progress)
+
+
+def replicate_one(
+    make_algorithm: MakeAlgorithm,
+    make_environment: MakeEnvironment,
+    replication: int,
+    seed: int = 0,
+    *,
+    record: Record | None = None,
+) -> dict[str, Any]:
+    """The row of one replication, exactly as `replicate` computes it; errors as in `replicate`, chained to their cause."""
+    try:
+        for_algorithm, for_environment = replication_seed(seed, replication).spawn(2)
+        environment = make_environment(np.random.default_rng(for_environment))
+        algorithm = make_algorithm(np.random.default_rng(for_algorithm))
+        result = simulate(algorithm, environment)
+        row = _row(result, environment) if record is None else dict(record(result, environment))
+    except Exception as error:
+        raise ReplicationError(replication, seed, f"{type(error).__name__}: {error}") from error
+    return {"replication": replication, "seed": seed} | row
+
+
+def replication_seed(seed: int, replication: int) -> np.random.SeedSequence:
+    """The SeedSequence of one replication: child number `replication` that SeedSequence(seed) spawns."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"seed is {seed!r}; give a whole number >= 0, so that every replication can be repeated")
+    return np.random.SeedSequence(seed, spawn_key=(replication,))
+
+
+def run_replications(
+    run: Callable[[int], Mapping[str, Any] | list[dict[str, Any]]],
+    replications: int,
+    n_jobs: int | None = 1,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """run(0), run(1), ... through joblib; each gives a row or a list of rows, and the rows in order are the result."""
+    import pandas as pd
+    from joblib import Parallel, delayed
+    from tqdm import tqdm
+
+    if isinstance(replications, bool) or int(replications) != replications or replications < 1:
+        raise InputError(f"replications is {replications!r}; give a whole number of at least 1")
+    jobs = (delayed(run)(k) for k in range(int(replications)))
+    rows: list[Any] = []
+    for row in tqdm(
+        Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
+        total=int(replications),
+        desc="replications",
+        disable=not progress,
+    ):
+        rows.extend(row if isinstance(row, list) else [row])
+    return pd.DataFrame(rows)
+
+
+def _row(result: Any, environment: Any) -> dict[str, Any]:
+    if isinstance(result, VarianceModel):
+        row: dict[str, Any] = {"estimator": result.estimator, "samples": result.samples}
+        if isinstance(environment, LinearEnvironment):
+            row["max_absolute_error"] = float(np.abs(result.variances - environment.noise_variance).max())
+        return row
+    if not is_dataclass(result):
+        return {"result": result}
+    given = {field.name: getattr(result, field.name) for field in fields(result)}
+    plain = (bool, int, float, str, tuple, np.generic, type(None))
+    row = {name: value.name if isinstance(value, Enum) else value for name, value in given.items()}
+    return {name: value for name, value in row.items() if isinstance(value, plain)}
