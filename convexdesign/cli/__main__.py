@@ -1,4 +1,4 @@
-"""`python -m convexdesign` is the command line."""
+"""`python -m convexdesign.cli` is the command line too."""
 
 import sys
 

@@ -1,0 +1,73 @@
+"""The options by which a command is told its problem, shared by every command that needs one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "KINDS",
+    "AsJson",
+    "Direction",
+    "Items",
+    "Kind",
+    "NoiseVariance",
+    "Source",
+    "Targets",
+    "Theta",
+    "Threshold",
+]
+
+# Written out, since importing them would make `--help` slow; a test compares them with problemfile.KINDS.
+KINDS = (
+    "minimax",
+    "g-optimal",
+    "variance-g-optimal",
+    "xy-allocation",
+    "level-set-allocation",
+    "best-arm-oracle",
+    "level-set-oracle",
+    "c-optimal",
+    "d-optimal",
+)
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A problem file (TOML), a name from `convexdesign problems`, or a table of arms (CSV or NPY, one arm "
+        "a row), which needs --problem.",
+        show_default=False,
+    ),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option("--problem", metavar="KIND", help=f"What to do with a table of arms: {', '.join(KINDS)}."),
+]
+Items = Annotated[
+    Path | None, typer.Option("--items", metavar="CSV", help="Items, one a row; the arms themselves if left out.")
+]
+Targets = Annotated[Path | None, typer.Option("--targets", metavar="CSV", help="Targets, one a row (for minimax).")]
+Theta = Annotated[
+    str | None,
+    typer.Option("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers."),
+]
+Threshold = Annotated[
+    float | None, typer.Option("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")
+]
+NoiseVariance = Annotated[
+    str | None,
+    typer.Option(
+        "--noise-variance",
+        metavar="CSV|NUMBER",
+        help="Variance (not standard deviation) of one measurement: one number for all arms, or a file with one an "
+        "arm. 1 if left out.",
+    ),
+]
+Direction = Annotated[
+    str | None,
+    typer.Option("--direction", metavar="CSV|a,b,...", help="The combination of theta to estimate, for c-optimal."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, also for errors, and nothing else.")]

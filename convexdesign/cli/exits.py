@@ -1,0 +1,18 @@
+"""Exit codes: what a script that calls the command line can rely on."""
+
+from enum import IntEnum
+
+__all__ = ["ExitCode"]
+
+
+class ExitCode(IntEnum):
+    """0 is success: for `solve` and `verify` a certificate within the tolerance, nothing less."""
+
+    CERTIFIED = 0
+    BUG = 1
+    BAD_INPUT = 2
+    NOT_CERTIFIED = 3
+    UNIDENTIFIABLE = 4
+    INTERRUPTED = 130
+    # The reader of our output went away, as in `convexdesign problems | head -1`.
+    PIPE_CLOSED = 141

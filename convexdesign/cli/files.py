@@ -1,0 +1,46 @@
+"""Files a command will write, checked before the work that fills them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["check_picture", "check_writable", "save_picture"]
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_writable(path: Path | None, option: str) -> None:
+    """InputError where the folder is missing or the path is a folder, so that no result is lost at the end."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError(f"{option} {path} is a folder; name a file")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"{option} {path}: the folder {path.parent} does not exist; create it first")
+
+
+def check_picture(path: Path | None, option: str = "--plot") -> None:
+    """As `check_writable`, and for the ending and matplotlib too."""
+    if path is None:
+        return
+    check_writable(path, option)
+    if path.suffix.lower() not in PICTURES:
+        raise InputError(f"{option} {path}: the ending must be one of {', '.join(PICTURES)}")
+    from convexdesign.plotting import require_matplotlib
+
+    try:
+        require_matplotlib()
+    except ImportError as error:
+        raise InputError(str(error)) from None
+
+
+def save_picture(ax: Axes, path: Path) -> None:
+    """Write the whole figure that the axes belong to, in the format of the path's ending."""
+    figure: Any = ax.figure
+    figure.savefig(path)

@@ -1,0 +1,59 @@
+"""`convexdesign problems`: the problems that ship with the package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from convexdesign.cli.arguments import AsJson
+
+if TYPE_CHECKING:
+    from convexdesign.problemfile import ProblemFile
+
+__all__ = ["problems"]
+
+
+def problems(as_json: AsJson = False) -> None:
+    """List the problems shipped with it.
+
+    Their names can be given to `solve` and `verify` in place of a file. The value is the known optimum,
+    with its provenance.
+    """
+    from convexdesign.cli.output import print_json, print_table
+    from convexdesign.problemfile import library, load_problem
+
+    entries = [describe(load_problem(path)) for path in library()]
+    if as_json:
+        print_json({"problems": entries})
+        return
+    print_table(
+        ("name", "kind", "arms", "d", "value", "provenance", "title"),
+        [
+            (
+                entry["name"],
+                entry["kind"],
+                f"{entry['n_arms']:,}",
+                str(entry["dimension"]),
+                "" if entry["value"] is None else f"{entry['value']:.8g}",
+                entry["provenance"] or "",
+                entry["title"],
+            )
+            for entry in entries
+        ],
+        left=("name", "kind", "provenance", "title"),
+    )
+
+
+def describe(file: ProblemFile) -> dict[str, Any]:
+    """One entry of the list, in terms of the file's own fields."""
+    known = file.reference
+    n, d = file.arms.values.shape
+    return {
+        "name": file.name,
+        "title": file.title,
+        "kind": file.kind,
+        "n_arms": n,
+        "dimension": d,
+        "value": None if known is None else known.value,
+        "provenance": None if known is None else known.provenance,
+        "path": str(file.path),
+    }

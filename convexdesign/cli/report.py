@@ -1,0 +1,119 @@
+"""A design as a JSON document, as text, and as a file of weights."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convexdesign.cli.output import print_line, print_table
+
+if TYPE_CHECKING:
+    from convexdesign.design import Design
+    from convexdesign.problem import DesignProblem
+
+__all__ = ["design_document", "problem_document", "show_design", "write_weights"]
+
+# A terminal is read, not scrolled: larger supports go to --output or --json.
+ROWS_SHOWN = 20
+
+
+def problem_document(problem: DesignProblem) -> dict[str, Any]:
+    """What was solved: kind, criterion, sizes."""
+    return {
+        "kind": problem.kind,
+        "criterion": problem.criterion.value,
+        "n_arms": problem.n_arms,
+        "n_targets": problem.targets.m,
+        "dimension": problem.arms.d,
+    }
+
+
+def design_document(design: Design) -> dict[str, Any]:
+    """The design and its certificate; names as in Python, weights (n,) in the order of the arms."""
+    names = design.problem.arms.names
+    return {
+        "problem": problem_document(design.problem),
+        "status": design.status.name,
+        "certified": design.status.name == "CERTIFIED",
+        "value": design.value,
+        "lower_bound": design.lower_bound,
+        "gap": design.gap,
+        "tol": design.tol,
+        "weights": design.weights,
+        "support": design.support,
+        "names": None if names is None else list(names),
+        "method": design.stats.method,
+        "formulation": design.stats.formulation,
+        "backend": design.stats.backend,
+        "iterations": design.stats.iterations,
+        "seconds": design.stats.seconds,
+    }
+
+
+def show_design(design: Design) -> None:
+    """The design for a reader: what was solved, how good it is, and where to measure."""
+    problem = design.problem
+    bound = "upper bound" if maximised(problem) else "lower bound"
+    print_line(f"{problem.kind}: {problem.n_arms:,} arms in {problem.arms.d} dimensions, {problem.targets.m:,} targets")
+    print_line()
+    print_line(f"{value_name(problem):<12} {design.value:.8g}")
+    print_line(f"{bound:<12} {design.bound:.8g}")
+    print_line(f"{'gap':<12} {verdict(design)}")
+    print_line(f"{'method':<12} {method_line(design)}")
+    print_line()
+    order = design.support[(-design.weights[design.support]).argsort(kind="stable")]
+    shown = order[:ROWS_SHOWN]
+    print_table(
+        ("arm", "weight"),
+        [(problem.arm_name(int(i)), f"{design.weights[i]:.6f}") for i in shown],
+        left=("arm",),
+    )
+    if order.size > shown.size:
+        rest = float(design.weights[order[ROWS_SHOWN:]].sum())
+        print_line(f"and {order.size - shown.size:,} more arms with weight {rest:.6f} together; --output writes all")
+
+
+def maximised(problem: DesignProblem) -> bool:
+    return problem.criterion.value.startswith("max")
+
+
+def value_name(problem: DesignProblem) -> str:
+    """What the value is, in one or two words."""
+    return {"MINIMAX": "max variance", "D": "log det"}.get(problem.criterion.name, "value")
+
+
+def verdict(design: Design) -> str:
+    """The gap, and in words whether it is within the tolerance."""
+    if design.status.name == "CERTIFIED":
+        return f"{design.gap:.1e}: certified, the tolerance is {design.tol:.1e}"
+    return f"{design.gap:.1e}: NOT within the tolerance {design.tol:.1e} ({design.status.value})"
+
+
+def method_line(design: Design) -> str:
+    stats = design.stats
+    parts = [part for part in (stats.method, stats.formulation, stats.backend) if part]
+    steps = "step" if stats.iterations == 1 else "steps"
+    return f"{', '.join(parts)}: {stats.iterations} {steps}, {stats.seconds:.3g} s"
+
+
+def write_weights(design: Design, path: Path) -> None:
+    """One row an arm, all arms, weights to the last digit; `verify --weights` reads it back exactly.
+
+    Arms go by name where every name is unique and no name could be taken for a number, else by index from 0.
+    """
+    names = design.problem.arms.names
+    by_name = names is not None and len(set(names)) == len(names) and not any(map(is_number, names))
+    labels = names if names is not None and by_name else range(design.weights.size)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("arm", "weight"))
+        writer.writerows(zip(labels, map(repr, design.weights.tolist())))
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
