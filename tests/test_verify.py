@@ -11,7 +11,7 @@ import convexdesign as cd
 P = cd.DesignProblem
 X = np.random.default_rng(2).standard_normal((10, 3))
 S2 = np.random.default_rng(3).uniform(0.5, 4, 10)
-I, J = np.triu_indices(10, 1)
+FIRST, SECOND = np.triu_indices(10, 1)
 XY = P.xy_allocation(X, noise_variance=S2)
 
 
@@ -19,7 +19,7 @@ XY = P.xy_allocation(X, noise_variance=S2)
 def test_the_interval_holds_the_true_efficiency_and_is_narrow(seed):
     w = np.random.default_rng(seed).dirichlet(np.ones(10))
     result = cd.verify(XY, weights=w)
-    assert result.value == pytest.approx(minimax_value(X, S2, X[I] - X[J], w), rel=1e-9)
+    assert result.value == pytest.approx(minimax_value(X, S2, X[FIRST] - X[SECOND], w), rel=1e-9)
     best = cd.solve(XY, tol=1e-9)
     low, high = result.efficiency_interval
     assert low == result.efficiency
