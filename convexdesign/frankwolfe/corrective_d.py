@@ -15,14 +15,23 @@ __all__ = ["CorrectedD", "correct_d"]
 
 Floats = NDArray[np.float64]
 
+# Newton's method converges within a dozen steps or, among near-duplicate arms, crawls.
+NEWTON_STEPS = 12
+INTERIOR_STEPS = 60
+
 
 @dataclass(frozen=True, eq=False)
 class CorrectedD:
-    """Weights on the simplex (n,), their q_i = <A^-1, N_i> (n,), and the relative gap max q / r - 1."""
+    """Weights on the simplex (n,), their q_i = <A^-1, N_i> (n,), the relative gap max q / r - 1, and the steps taken.
+
+    newton_failed: the interior point had to finish, and is the better first choice for similar arms.
+    """
 
     weights: Floats
     variances: Floats
     gap: float
+    steps: int
+    newton_failed: bool
 
 
 def correct_d(
@@ -30,17 +39,19 @@ def correct_d(
     tol: float,
     start: Floats | None = None,
     prior: Floats | None = None,
-    newton_steps: int = 20,
+    *,
+    newton: bool = True,
+    max_iter: int | None = None,
 ) -> CorrectedD:
     """max log det(A0 + sum_i w_i u_i u_i') over the simplex, to a relative gap max_i q_i / r - 1 <= tol.
 
     arms (n, r) of full column rank in coordinates where they are of similar size; start (n,) weights to begin with;
-    prior A0 (r, r) psd. Newton's method first; where it has not converged after newton_steps (near-duplicate arms make
-    it crawl) the interior point goes on from its weights. The gap returned is that of the weights returned, whether
-    or not it reaches tol.
+    prior A0 (r, r) psd. Newton's method first (unless newton is False), then, from its weights, the interior point. The
+    gap returned is that of the weights returned, whether or not it reaches tol.
     """
     n, r = arms.shape
     columns = np.asfortranarray(arms.T)
+    budget = NEWTON_STEPS + INTERIOR_STEPS if max_iter is None else max_iter
     if start is None:
         state = d_state(columns, np.full(n, r / n), prior)
         state = None if state is None else multiplicative_start(state, columns, prior)
@@ -48,9 +59,12 @@ def correct_d(
         state = d_state(columns, start * (r / start.sum()), prior)
     if state is None:
         raise np.linalg.LinAlgError("the arms carrying weight do not span their space")
-    state = semismooth_newton(state, columns, prior, tol, newton_steps)
-    if state.gap > tol:
-        interior = d_interior(state, columns, prior, tol)
-        state = min(state, interior, key=lambda s: s.gap)
+    state, steps = state.rescaled(), 0
+    if newton:
+        state, steps = semismooth_newton(state, columns, prior, tol, min(NEWTON_STEPS, budget))
+    failed = state.gap > tol
+    if failed and steps < budget:
+        interior, more = d_interior(state, columns, prior, tol, min(INTERIOR_STEPS, budget - steps))
+        state, steps = min(state, interior, key=lambda s: s.gap), steps + more
     total = float(state.weights.sum())
-    return CorrectedD(state.weights / total, state.variances * total, state.gap)
+    return CorrectedD(state.weights / total, state.variances * total, state.gap, steps, failed and newton)

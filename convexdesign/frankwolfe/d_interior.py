@@ -28,30 +28,31 @@ Floats = NDArray[np.float64]
 STEP_TO_BOUNDARY = 0.99
 
 
-def d_interior(state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int = 60) -> DState:
-    """The state with the least gap met: at most tol, unless max_iter steps or rounding came first."""
+def d_interior(state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int = 60) -> tuple[DState, int]:
+    """The state with the least gap met (at most tol, unless max_iter or rounding came first) and the steps taken."""
     r, n = arms.shape
     weights = np.maximum(state.weights, 0.01 * r / n)
     start = d_state(arms, weights, prior)
     if start is None:
-        return state
+        return state, 0
     best = current = start.rescaled()
     # Dual feasible from the start: q / max q <= 1, so lambda = 1 - q / max q, kept off the boundary.
     multipliers = np.maximum(1.0 - current.variances / current.variances.max(), 0.1)
-    for _ in range(max_iter):
-        if best.gap <= tol:
+    step = 0
+    for step in range(max_iter + 1):
+        if best.gap <= tol or step == max_iter:
             break
-        step = _mehrotra_step(current, multipliers, tol)
-        if step is None:
+        new = _mehrotra_step(current, multipliers, tol)
+        if new is None:
             break
-        weights, multipliers = step
+        weights, multipliers = new
         moved = d_state(arms, weights, prior)
         if moved is None:
             break
         current = moved
         if current.gap < best.gap:
             best = current.rescaled()
-    return best
+    return best, step
 
 
 def _mehrotra_step(state: DState, multipliers: Floats, tol: float) -> tuple[Floats, Floats] | None:

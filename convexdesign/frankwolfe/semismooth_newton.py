@@ -33,13 +33,16 @@ SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 2.0**-20
 
 
-def semismooth_newton(state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int) -> DState:
-    """The state at the end: its gap is at most tol, or max_iter steps were taken, or no step made progress."""
+def semismooth_newton(
+    state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int
+) -> tuple[DState, int]:
+    """The state at the end and the steps taken: its gap is at most tol, or no step was left or made progress."""
     damping = 0.3
-    for _ in range(max_iter):
+    step = 0
+    for step in range(max_iter + 1):
         state = state.rescaled()
         gap = state.gap
-        if gap <= tol:
+        if gap <= tol or step == max_iter:
             break
         direction = _newton_direction(state, min(1.0, damping * gap))
         if direction is None:
@@ -50,7 +53,7 @@ def semismooth_newton(state: DState, arms: Floats, prior: Floats | None, tol: fl
             break
         state = moved
         damping = damping / 3.0 if full else damping * 4.0
-    return state
+    return state, step
 
 
 def multiplicative_start(state: DState, arms: Floats, prior: Floats | None, steps: int = 6) -> DState:

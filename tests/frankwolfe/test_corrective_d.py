@@ -54,7 +54,7 @@ def test_the_interior_point_alone_reaches_it_too(whitened, shape, d, n, seed, pr
     r = U.shape[1]
     A0 = some_prior(r, seed) if prior else None
     columns = np.asfortranarray(U.T)
-    state = d_interior(d_state(columns, np.full(n, r / n), A0), columns, A0, 1e-8)
+    state, _ = d_interior(d_state(columns, np.full(n, r / n), A0), columns, A0, 1e-8)
     assert certified_gap(U, state.weights / state.weights.sum(), A0) <= 1.001e-8
 
 

@@ -1,0 +1,41 @@
+"""frank_wolfe: the fully corrective method for minimax and D problems over the whole simplex."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.design import Outcome, Report
+from convexdesign.errors import SolverError
+from convexdesign.frankwolfe.d_design import d_design
+from convexdesign.frankwolfe.trace import Trace
+from convexdesign.problem import Canonical, Criterion
+
+__all__ = ["frank_wolfe"]
+
+Floats = NDArray[np.float64]
+
+
+def frank_wolfe(
+    canonical: Canonical,
+    *,
+    start: Floats | None = None,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Weights within a relative `tol` of the optimum, with the witness of that, by corrective steps on working sets.
+
+    start (n,) weights to begin with, never trusted; max_iter counts Newton and interior point steps; time_limit in
+    seconds; report is called with a Snapshot per outer iteration. Raises SolverError for criteria and weight sets that
+    this method does not handle.
+    """
+    problem = canonical.problem
+    if not problem.weight_set.is_simplex:
+        raise SolverError("Frank-Wolfe works over all weights on the simplex; use method='conic' for constraints")
+    trace = Trace("frank-wolfe", tol, max_iter, time_limit, report)
+    if problem.is_kiefer_wolfowitz or problem.criterion is Criterion.D:
+        weights, ended, passes = d_design(canonical, trace, start)
+        return Outcome(weights, None, ended, trace.stats(passes))
+    raise SolverError(f"Frank-Wolfe does not handle this criterion ({problem.criterion.value}); use method='conic'")

@@ -1,0 +1,118 @@
+"""The largest of very many values |F'x_i|^2, for a sequence of matrices F, from one or two passes over all x_i.
+
+A pass at F_0 gives q_i = |F_0'x_i|^2 for every i. Whatever the next F is,
+
+    |F'x_i|^2 <= lambda q_i,      lambda = the largest eigenvalue of F'(F_0 F_0')^-1 F,
+
+so a vector with small q_i cannot be among the largest values for some time. Only the front, the vectors with the
+largest q_i, is evaluated from then on; the bound proves that nothing behind it exceeds a given level. Where it
+proves nothing any more, the front is extended down to level / lambda if that is not too far, otherwise a new pass is
+made. This is what keeps a solve over a million arms at one or two passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Priced", "Screen"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# The front: this share of all vectors, and all of them where they are few.
+SHARE = 0.05
+SMALLEST_FRONT = 2000
+# Extending the front copies vectors; beyond this share of all a pass is cheaper.
+WIDEST_FRONT = 0.15
+# Eigenvalues of F_0 F_0' are lifted to this share of their mean: a matrix that ignores a direction bounds nothing in it.
+LIFT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Vectors (k, r) of the front with their indices and values; below: no vector at all exceeds the level."""
+
+    index: Indices
+    vectors: Floats
+    values: Floats
+    below: bool
+
+
+class Screen:
+    """The state between pricings: the front and, once a pass was made, q for all vectors.
+
+    values: F (r, k) -> |F'x_i|^2 for all n vectors; take: indices -> vectors (k, r). The front may begin as any sample;
+    it then holds until nothing in it exceeds the level, and the first pass follows.
+    """
+
+    def __init__(
+        self,
+        values: Callable[[Floats], Floats],
+        take: Callable[[Indices], Floats],
+        n: int,
+        front: Indices,
+        vectors: Floats | None = None,
+    ):
+        self.values = values
+        self.take = take
+        self.n = n
+        self.front = front
+        self.vectors = take(front) if vectors is None else vectors
+        self.passes = 0
+        self._q: Floats | None = None
+        self._inverse: Floats | None = None
+        self._behind = np.inf if front.size < n else -np.inf
+
+    def price(self, factor: Floats, level: float) -> Priced:
+        """Values of the front at F: some exceed the level, or it is proven that none anywhere does."""
+        values = self._front_values(factor)
+        if values.max() <= level and not self._proven(factor, level):
+            if not self._extend(level / self._stretch(factor)) and self._pass(factor, level) <= level:
+                return Priced(self.front, self.vectors, values, True)
+            values = self._front_values(factor)
+        below = bool(values.max() <= level) and self._proven(factor, level)
+        return Priced(self.front, self.vectors, values, below)
+
+    def _front_values(self, factor: Floats) -> Floats:
+        image = self.vectors @ factor
+        return np.asarray(np.einsum("ij,ij->i", image, image))
+
+    def _stretch(self, factor: Floats) -> float:
+        if self._inverse is None:
+            return np.inf
+        # The margin covers the rounding of the eigenvalue.
+        return float(np.linalg.norm(self._inverse @ factor, 2) ** 2) * (1.0 + 1e-10)
+
+    def _proven(self, factor: Floats, level: float) -> bool:
+        if self._behind <= 0.0:
+            return True
+        return bool(np.isfinite(self._behind)) and self._stretch(factor) * self._behind <= level
+
+    def _extend(self, cut: float) -> bool:
+        if self._q is None:
+            return False
+        front = np.flatnonzero(self._q > cut)
+        if front.size > max(WIDEST_FRONT * self.n, SMALLEST_FRONT):
+            return False
+        self.front, self.vectors, self._behind = front, self.take(front), cut
+        return True
+
+    def _pass(self, factor: Floats, level: float) -> float:
+        """The largest value over all vectors at this F (or a bound on it), and a new front unless it is below the level."""
+        eigenvalues, vectors = np.linalg.eigh(factor @ factor.T)
+        root = np.sqrt(np.maximum(eigenvalues, LIFT * eigenvalues.mean()))
+        q = self.values(vectors * root)
+        self.passes += 1
+        largest = float(q.max())
+        if largest <= level:
+            return largest
+        self._q, self._inverse = q, vectors.T / root[:, None]
+        size = max(int(SHARE * self.n), SMALLEST_FRONT)
+        self._behind = float(np.partition(q, self.n - size)[self.n - size]) if size < self.n else -np.inf
+        self.front = np.flatnonzero(q >= self._behind)
+        self.vectors = self.take(self.front)
+        return largest

@@ -1,0 +1,58 @@
+"""The record of a solve: its history, who is told, and which limit has been reached."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from convexdesign.design import Report, Snapshot, Stats, Status
+
+__all__ = ["Trace"]
+
+
+@dataclass
+class Trace:
+    """Counts iterations and passes, keeps snapshots in the user's units, and reports each to the caller.
+
+    tol is the gap asked for; max_iter and time_limit (seconds) may be None; report may be None.
+    """
+
+    method: str
+    tol: float
+    max_iter: int | None = None
+    time_limit: float | None = None
+    report: Report | None = None
+    started: float = field(default_factory=time.perf_counter)
+    iterations: int = 0
+    history: list[Snapshot] = field(default_factory=list)
+
+    @property
+    def iterations_left(self) -> int:
+        return 2**31 if self.max_iter is None else max(self.max_iter - self.iterations, 0)
+
+    def record(self, value: float, bound: float, gap: float, support: int, targets: int = 0) -> None:
+        """Add one line to the history."""
+        seconds = time.perf_counter() - self.started
+        snapshot = Snapshot(seconds, self.iterations, value, bound, gap, support, targets)
+        self.history.append(snapshot)
+        if self.report is not None:
+            self.report(snapshot)
+
+    def limit_reached(self) -> Status | None:
+        """Which limit stops the solve now, if any."""
+        if self.max_iter is not None and self.iterations >= self.max_iter:
+            return Status.ITERATION_LIMIT
+        if self.time_limit is not None and time.perf_counter() - self.started >= self.time_limit:
+            return Status.TIME_LIMIT
+        return None
+
+    def stats(self, passes: float) -> Stats:
+        """What the solve cost so far."""
+        seconds = time.perf_counter() - self.started
+        return Stats(
+            self.method,
+            iterations=self.iterations,
+            passes=passes,
+            seconds=seconds,
+            history=tuple(self.history),
+        )
