@@ -72,6 +72,11 @@ class Feasible:
         if self.weight_set.constraints is None:
             return worst
         self.w.value = weights
+        if any(v is not self.w for row in self.rows for v in row.g.variables()):
+            slacks, elastic = self._elastic()
+            _solved(cp.Problem(cp.Minimize(sum(cp.sum(s) for s in slacks)), [self.w == weights, *elastic]))
+            # Whatever was found for the auxiliary variables, the constraints are evaluated at it.
+            self.w.value = weights
         for row in self.rows:
             value = np.asarray(row.g.value, dtype=float)
             excess = np.abs(value).max() if row.equality else value.max()
@@ -118,11 +123,7 @@ class Feasible:
         """InputError naming the constraints that cannot all be met: those that need slack at the least total slack."""
         if not self.rows:
             return
-        slacks = [cp.Variable(row.g.shape, nonneg=True) for row in self.rows]
-        elastic = [
-            cp.abs(row.g) <= slack if row.equality else row.g <= slack
-            for row, slack in zip(self.rows, slacks, strict=True)
-        ]
+        slacks, elastic = self._elastic()
         program = cp.Problem(cp.Minimize(sum(cp.sum(s) for s in slacks)), [*self._members(self.w), *elastic])
         if not _solved(program) or program.value <= MEETS:
             return  # met, or nothing learned: then the design's own program will say
@@ -133,6 +134,12 @@ class Feasible:
             f"no weights satisfy all constraints: {'; '.join(clash)} contradict each other or the bounds on the weights; "
             "relax one of them"
         )
+
+    def _elastic(self) -> tuple[list[cp.Variable], list[cp.Constraint]]:
+        """The constraints with slack, and the slacks."""
+        slacks = [cp.Variable(row.g.shape, nonneg=True) for row in self.rows]
+        pairs = zip(self.rows, slacks, strict=True)
+        return slacks, [cp.abs(row.g) <= slack if row.equality else row.g <= slack for row, slack in pairs]
 
     @staticmethod
     def _name(row: Row, prices: Floats) -> str:
