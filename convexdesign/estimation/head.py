@@ -75,19 +75,22 @@ class HeadPlan:
 def plan_head(arms: Any, tol: float = DESIGN_TOLERANCE) -> HeadPlan:
     """The G-optimal designs over the arms and over their phi, to a certified relative gap `tol`.
 
+    Both are thinned to at most r(r+1)/2 + 1 arms at no loss (Caratheodory), since rounding costs up to a pull an arm.
     Source: Weltz et al. (2023), algorithm HEAD.
     """
+    from convexdesign.rounding.sparsify import sparsify
     from convexdesign.solve import solve
 
     rows = read_rows(arms, "arms")
     X = np.asarray(rows.values, dtype=float)
     F = phi(X)
+    rows_1, rows_2 = row_space(X).coordinates(X), row_space(F).coordinates(F)
     return HeadPlan(
         arms=rows,
-        weights_1=solve(DesignProblem.g_optimal(X), tol=tol).weights,
-        weights_2=solve(DesignProblem.variance_g_optimal(X), tol=tol).weights,
-        rows_1=row_space(X).coordinates(X),
-        rows_2=row_space(F).coordinates(F),
+        weights_1=sparsify(rows_1, solve(DesignProblem.g_optimal(X), tol=tol).weights),
+        weights_2=sparsify(rows_2, solve(DesignProblem.variance_g_optimal(X), tol=tol).weights),
+        rows_1=rows_1,
+        rows_2=rows_2,
     )
 
 
@@ -168,11 +171,8 @@ def mean_squared_residuals(arms: NDArray[Any], observations: Observations, theta
 
 def whole_budget(budget: Any, least: int) -> int:
     """A whole number of pulls, at least `least`."""
-    if (
-        isinstance(budget, bool)
-        or not isinstance(budget, (int, float, np.integer, np.floating))
-        or budget != int(budget)
-    ):
+    number = isinstance(budget, (int, float, np.integer, np.floating)) and not isinstance(budget, bool)
+    if not number or budget % 1 != 0:  # true for NaN and infinity as well
         raise InputError(f"budget is {budget!r}; give a whole number of pulls")
     if budget < least:
         raise InputError(f"budget is {budget}; these arms need at least {least} pulls to determine every variance")
