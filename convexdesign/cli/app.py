@@ -67,8 +67,11 @@ def run(argv: Sequence[str] | None = None) -> int:
         with warnings_as_messages():
             code = app(arguments or ["--help"], prog_name="convexdesign", standalone_mode=False)
             sys.stdout.flush()
+        if code == ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt  # some versions of typer make it a code, others Abort
         return int(code or 0)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # typer turns a closed pipe into SystemExit, and nothing else while it is not standalone.
         # Python would complain again when it flushes at exit; give it somewhere to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.PIPE_CLOSED

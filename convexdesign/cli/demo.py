@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-PROBLEM = "experiment-2-oracle"
+PROBLEM = "experiment-2-best-arm"
 INFORMED = "for the true noise"
 BLIND = "as if all noise were equal"
 

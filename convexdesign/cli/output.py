@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["print_json", "print_line", "print_table", "say"]
+__all__ = ["print_json", "print_line", "print_table", "say", "window_width"]
+
+ENDLESS = 4000
 
 
 def say(message: str) -> None:
@@ -28,23 +31,42 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = ()) -> None:
-    """A table on standard output; columns named in `left` are text, all others align as numbers."""
+    """A table on standard output; columns named in `left` are text, all others align as numbers.
+
+    In a narrow window the last column wraps, if it is text; numbers and names are never cut.
+    """
     from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        # Nobody's window limits a file or a pipe: never cut a number there.
-        console = Console(file=sys.stdout, highlight=False, width=4000)
-    table = Table(box=box.SIMPLE_HEAD if utf8() else box.ASCII2, pad_edge=False, header_style="bold")
+    table = Table(
+        box=box.SIMPLE_HEAD if utf8() else box.ASCII2,
+        header_style="bold",
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+    )
     for name in columns:
-        table.add_column(name, justify="left" if name in left else "right", overflow="fold")
+        wraps = name == columns[-1] and name in left
+        table.add_column(name, justify="left" if name in left else "right", no_wrap=not wraps)
     for row in rows:
         # Text, not str: names of arms may hold square brackets, which rich would read as markup.
         table.add_row(*(Text(cell) for cell in row))
-    console.print(table)
+    console = Console(file=sys.stdout, highlight=False, width=window_width())
+    if Measurement.get(console, console.options, table).minimum > console.width:
+        console.width = ENDLESS
+    with console.capture() as capture:  # rich would answer a closed pipe by ending the process
+        console.print(table)
+    print_line(capture.get())
+
+
+def window_width() -> int:
+    """The width of the terminal in characters; endless for files and pipes, which nobody's window limits."""
+    if not sys.stdout.isatty():
+        return ENDLESS
+    return shutil.get_terminal_size().columns
 
 
 def finite(value: Any) -> Any:

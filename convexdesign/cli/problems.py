@@ -18,29 +18,34 @@ def problems(as_json: AsJson = False) -> None:
     Their names can be given to `solve` and `verify` in place of a file. The value is the known optimum,
     with its provenance.
     """
-    from convexdesign.cli.output import print_json, print_table
+    from convexdesign.cli.output import print_json, print_table, window_width
     from convexdesign.problemfile import library, load_problem
 
     entries = [describe(load_problem(path)) for path in library()]
     if as_json:
         print_json({"problems": entries})
         return
+    columns = ["name", "kind", "arms", "d", "value"]
+    if window_width() >= 120:
+        columns += ["provenance", "title"]
     print_table(
-        ("name", "kind", "arms", "d", "value", "provenance", "title"),
-        [
-            (
-                entry["name"],
-                entry["kind"],
-                f"{entry['n_arms']:,}",
-                str(entry["dimension"]),
-                "" if entry["value"] is None else f"{entry['value']:.8g}",
-                entry["provenance"] or "",
-                entry["title"],
-            )
-            for entry in entries
-        ],
+        columns,
+        [[row_text(entry)[column] for column in columns] for entry in entries],
         left=("name", "kind", "provenance", "title"),
     )
+
+
+def row_text(entry: dict[str, Any]) -> dict[str, str]:
+    """The cells of one row of the table, by column."""
+    return {
+        "name": entry["name"],
+        "kind": entry["kind"],
+        "arms": f"{entry['n_arms']:,}",
+        "d": str(entry["dimension"]),
+        "value": "" if entry["value"] is None else f"{entry['value']:.8g}",
+        "provenance": entry["provenance"] or "",
+        "title": entry["title"],
+    }
 
 
 def describe(file: ProblemFile) -> dict[str, Any]:
