@@ -6,11 +6,12 @@ Nothing here knows a solver. At the optimal w, with A = A(w) and h_W(q) = max ov
   (b_j'v_j)^2 <= (v_j'A^+v_j)(b_j'Ab_j) <= t* b_j'Ab_j; sum over j.
 - average variance, M = sum_j l_j l_j':  t* >= (sum_j b_j'l_j)^2 / ( the same ), because
   (sum_j b_j'l_j)^2 <= (sum_j l_j'A^+l_j)(sum_j b_j'Ab_j), Cauchy-Schwarz over all coordinates of all j.
-- D (r = rank), any C > 0:  log det A* <= -log det C + r log( (tr(CA0) + h_W(y_i'Cy_i)) / r ): the geometric mean of the
-  eigenvalues of C^(1/2) A* C^(1/2) is at most their mean, tr(CA*) / r.
-- D_s, interest K (d, s), A_s = (K'A^-K)^-1, any C with G = (K'CK)^-1 and L = CKG: L'K = I, so A_s* <= L'A*L (Gauss-Markov:
-  L gives an unbiased estimate of K'theta) and, as for D,
-  log det A_s* <= log det G + s log( (tr(HH'A0) + h_W(|H'y_i|^2)) / s ),  H = L G^(-1/2), HH' = CK G K'C.
+- D_s, interest K (d, s), A_s = (K'A^-K)^-1, any H = [b_1 ... b_s] with K'H invertible: L = H(K'H)^-1 has L'K = I, so that
+  A_s* <= L'A*L (Gauss-Markov: L'A theta-hat is one unbiased estimate of K'theta among others), and because the geometric mean
+  of eigenvalues is at most their mean,
+  log det A_s* <= log det(H'A*H) - 2 log|det K'H| <= s log( tr(H'A*H) / s ) - 2 log|det K'H|,
+  with tr(H'A*H) <= sum_j b_j'A0b_j + h_W(sum_j (b_j'y_i)^2). Tight at H = CK(K'CK)^(-1/2), C = A^-1.
+- D is D_s for K an orthonormal basis of the range of the arms (s = rank), tight at HH' = A^-1.
 - E, any b_j:  lambda_min(A*) <= sum_j b_j'A*b_j / sum_j |b_j|^2 <= ( sum_j b_j'A0b_j + h_W(...) ) / sum_j |b_j|^2.
 """
 
@@ -22,8 +23,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.evaluation import Evaluation, evaluate
-from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.evaluation import Evaluation, evaluate, range_volume
+from convexdesign.problem import Canonical, Criterion
 
 __all__ = [
     "Certificate",
@@ -31,8 +32,8 @@ __all__ = [
     "Witness",
     "certify",
     "evaluate",
-    "minimax_bound",
     "stronger",
+    "vector_bound",
     "witness_from_multipliers",
 ]
 
@@ -45,7 +46,7 @@ SupportFunction = Callable[[Floats], float]
 class Witness:
     """What proves a bound: vectors b_j (k, d), and the targets (k,) they belong to.
 
-    For the average variance the targets number the columns of `problem.aim`; for E they carry no meaning.
+    For the average variance the targets number the columns of `problem.aim`; for D, D_s and E they carry no meaning.
     """
 
     targets: Indices
@@ -59,7 +60,7 @@ class Certificate:
     value: the criterion at the weights; bound: proven bound on the optimum (a lower one for variances, an upper one for
     log det and lambda_min); gap: relative, value / bound - 1 or its mirror, for log det exp((bound - value) / rank) - 1;
     worst_target, worst_arm: where value and bound are attained; rank: of A(w); witness: what proves the bound, None where
-    that follows from the Kiefer-Wolfowitz theorem or the weights themselves; feasibility: distance of the weights from W.
+    that follows from the Kiefer-Wolfowitz theorem; feasibility: distance of the weights from W.
     """
 
     criterion: Criterion
@@ -97,12 +98,9 @@ def certify(
     at = evaluate(canonical, weights)
     if problem.is_kiefer_wolfowitz:
         bound, worst_arm, witness = problem.common_variance * canonical.rank, at.worst_target, None
-    elif problem.criterion in (Criterion.D, Criterion.DS):
-        bound, worst_arm = log_det_bound(canonical, at, support)
-        witness = None
     else:
         witness = own_witness(canonical, at) if witness is None else witness
-        bound, worst_arm = vector_bound(problem, witness, support)
+        bound, worst_arm = vector_bound(canonical, witness, support)
     gap = relative_gap(problem.criterion, at.value, bound, dimension(canonical))
     return Certificate(
         problem.criterion, at.value, bound, gap, at.worst_target, worst_arm, at.rank, witness, feasibility
@@ -143,23 +141,28 @@ def witness_from_multipliers(canonical: Canonical, factor: Floats, targets: Indi
 
 
 def own_witness(canonical: Canonical, at: Evaluation) -> Witness:
-    """The vectors that the weights themselves suggest: the worst target, C L, or the least eigenvector of A."""
-    problem = canonical.problem
+    """The vectors that the weights themselves suggest, from C = FF' ~ A^-1: tight at the optimum (but for minimax and E)."""
+    problem, F = canonical.problem, at.factor
     match problem.criterion:
         case Criterion.MINIMAX:
-            return witness_from_multipliers(canonical, at.factor, np.array([max(at.worst_target, 0)]), np.ones(1))
+            return witness_from_multipliers(canonical, F, np.array([max(at.worst_target, 0)]), np.ones(1))
         case Criterion.AVERAGE:
-            B = at.factor @ (at.factor.T @ problem.aim)
-            return Witness(np.arange(B.shape[1]), B.T)
-        case _:
-            least = np.linalg.svd(at.factor, full_matrices=False)[0][:, :1]
-            return Witness(np.zeros(1, dtype=np.intp), least.T)
+            vectors = ((problem.aim.T @ F) @ F.T).T
+        case Criterion.D:
+            vectors = F
+        case Criterion.DS:
+            # With F'K = QS, S square: CK(K'CK)^(-1/2) = FQ up to a rotation.
+            vectors = F @ np.linalg.qr(F.T @ problem.aim)[0]
+        case Criterion.E:
+            vectors = np.linalg.svd(F, full_matrices=False)[0][:, :1]
+    return Witness(np.arange(vectors.shape[1]), vectors.T)
 
 
-def vector_bound(problem: DesignProblem, witness: Witness, support: SupportFunction) -> tuple[float, int]:
-    """The bound that the vectors prove (minimax, average variance, E), and the arm with the largest sum_j (b_j'y_i)^2."""
+def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunction) -> tuple[float, int]:
+    """The bound that the vectors prove, and the arm with the largest sum_j (b_j'y_i)^2, which limits it."""
+    problem, criterion = canonical.problem, canonical.problem.criterion
     B = witness.vectors
-    nothing = np.inf if problem.criterion.maximised else 0.0
+    nothing = np.inf if criterion.maximised else 0.0
     size = float(np.abs(B).max()) if B.size else 0.0
     if not (size > 0 and np.isfinite(size)):
         return nothing, 0
@@ -169,37 +172,30 @@ def vector_bound(problem: DesignProblem, witness: Witness, support: SupportFunct
         # The sum over j depends on B'B alone; its triangular factor has at most d columns.
         columns = np.asarray(np.linalg.qr(B, mode="r")).T
     sensitivity = problem.arms.quadratic(np.ascontiguousarray(columns))
-    most = _held(problem, B) + support(sensitivity)
-    worst = int(np.argmax(sensitivity))
-    if problem.criterion is Criterion.E:
-        return float(most / np.sum(B**2)), worst
-    if problem.criterion is Criterion.AVERAGE:
-        gain = float(np.sum(B * problem.aim.T[witness.targets])) ** 2
-    else:
-        gain = float(np.sum(np.einsum("jk,jk->j", B, problem.targets.take(witness.targets)) ** 2))
-    return (gain / most if most > 0 else nothing), worst
+    held = 0.0 if problem.prior is None else float(np.einsum("jk,kl,jl->", B, problem.prior, B))
+    most = held + support(sensitivity)
+    if not most > 0:
+        return nothing, 0
+    match criterion:
+        case Criterion.MINIMAX:
+            hits = np.einsum("jk,jk->j", B, problem.targets.take(witness.targets))
+            bound = float(np.sum(hits**2)) / most
+        case Criterion.AVERAGE:
+            bound = float(np.sum(B * problem.aim.T[witness.targets])) ** 2 / most
+        case Criterion.D | Criterion.DS:
+            bound = _log_det_bound(canonical, B, most)
+        case Criterion.E:
+            bound = most / float(np.sum(B**2))
+    return bound, int(np.argmax(sensitivity))
 
 
-def minimax_bound(problem: DesignProblem, witness: Witness) -> tuple[float, int]:
-    """The proven lower bound on t* from a witness, over the whole of W, and the arm that limits it."""
-    return vector_bound(problem, witness, problem.weight_set.support)
-
-
-def log_det_bound(canonical: Canonical, at: Evaluation, support: SupportFunction) -> tuple[float, int]:
-    """The upper bound on log det (D and D_s) that the weights' own inverse proves, and the arm that limits it."""
-    problem = canonical.problem
-    if not np.isfinite(at.value):
-        return np.inf, 0
-    H = at.factor
-    if problem.criterion is Criterion.DS:
-        # K'CK = T'T with T = F'K = QS (thin); CKG^(1/2) = F T (T'T)^(-1/2), whose columns span what Q spans: HH' = FQQ'F'.
-        H = at.factor @ np.linalg.qr(at.factor.T @ problem.aim)[0]
-    sensitivity = problem.arms.quadratic(np.ascontiguousarray(H))
+def _log_det_bound(canonical: Canonical, B: Floats, most: float) -> float:
     dim = dimension(canonical)
-    excess = (_held(problem, H.T) + support(sensitivity)) / dim
-    return float(at.value + dim * np.log(excess)), int(np.argmax(sensitivity))
-
-
-def _held(problem: DesignProblem, B: Floats) -> float:
-    """sum_j b_j'A0b_j."""
-    return 0.0 if problem.prior is None else float(np.einsum("jk,kl,jl->", B, problem.prior, B))
+    if B.shape[0] != dim:
+        return np.inf
+    if canonical.problem.criterion is Criterion.D:
+        # In whitened coordinates K is the identity, up to the volume that the basis takes from the range.
+        hits, volume = B @ canonical.inverse.T, range_volume(canonical)
+    else:
+        hits, volume = B @ canonical.problem.aim, 0.0
+    return float(dim * np.log(most / dim) - 2.0 * np.linalg.slogdet(hits)[1] + volume)

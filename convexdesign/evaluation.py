@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from convexdesign.problem import Canonical, Criterion
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "evaluate", "range_volume"]
 
 Floats = NDArray[np.float64]
 
@@ -54,9 +54,7 @@ def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> floa
     problem = canonical.problem
     match problem.criterion:
         case Criterion.D:
-            # A = R'A_u R on the range of the arms, so that det A = det(A_u) det(RR') in an orthonormal basis of it.
-            stretch = np.linalg.slogdet(canonical.inverse @ canonical.inverse.T)[1]
-            return float(stretch - 2.0 * np.linalg.slogdet(columns)[1])
+            return float(range_volume(canonical) - 2.0 * np.linalg.slogdet(columns)[1])
         case Criterion.AVERAGE:
             return float(np.sum((factor.T @ problem.aim) ** 2))
         case Criterion.DS:
@@ -65,6 +63,13 @@ def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> floa
         case Criterion.E:
             return float(np.linalg.norm(factor, 2) ** -2)
     raise AssertionError(problem.criterion)
+
+
+def range_volume(canonical: Canonical) -> float:
+    """log det RR': A = R'A_u R, so that in an orthonormal basis of the range det A = det(A_u) det(RR')."""
+    R = canonical.inverse
+    # Through a QR, and not RR' itself, whose condition is squared.
+    return float(2.0 * np.sum(np.log(np.abs(np.diag(np.linalg.qr(R.T, mode="r"))))))
 
 
 def _unmeasured(canonical: Canonical, lost: Floats) -> int:

@@ -43,7 +43,7 @@ def test_no_weights_beat_a_bound_from_any_vectors(seed):
     scale = np.abs(case.arms).max(axis=0)
     vectors = rng.standard_normal((index.size, case.arms.shape[1])) / np.where(scale > 0, scale, 1)
     vectors *= 10.0 ** rng.uniform(-3, 3, (index.size, 1))
-    bound, _ = vector_bound(case.problem, Witness(index, vectors), case.problem.weight_set.support)
+    bound, _ = vector_bound(canonicalise(case.problem), Witness(index, vectors), case.problem.weight_set.support)
     assert bound <= value * (1 + 1e-9)
     again = minimax_bound(case.arms, case.variance, vectors, case.problem.targets.take(index))
     assert bound == pytest.approx(again, rel=1e-9, abs=1e-300)

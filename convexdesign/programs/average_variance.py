@@ -1,0 +1,44 @@
+"""Average variance (A-, I- and L-optimality) as a matrix-fractional program."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+
+from convexdesign.programs.multiplier import price_of_information, psd_root
+from convexdesign.programs.program import Constrain, Floats, Program, information, normalised, simplex
+
+__all__ = ["average_variance"]
+
+
+def average_variance(
+    arms: Floats, aim: Floats, prior: Floats | None = None, constrain: Constrain | None = None
+) -> Program:
+    """min tr(L' A(w)^-1 L)  subject to  A(w) = A0 + sum_i w_i u_i u_i',  w in W;  M = LL', L = aim (r, k).
+
+    `matrix_frac(L, A)` is tr(L'A^-1L), jointly convex in L and A: the trace of the INVERSE. (The trace of A itself is
+    linear in w and puts all weight on the longest arm: another criterion, and a useless one.)
+
+    The multiplier of the definition of A is Q = A^-1 M A^-1; the vectors of the bound are the columns of B = Q^(1/2) O, where
+    the rotation O makes tr(B'L) largest (a Procrustes problem).
+
+    Source: Boyd and Vandenberghe, Convex Optimization (2004), section 7.5.2.
+    """
+    w, members = simplex(len(arms), constrain)
+    A, definition = information(arms, prior, w)
+    problem = cp.Problem(cp.Minimize(cp.matrix_frac(aim, A)), [*definition, *members])
+
+    def vectors() -> Floats:
+        root = psd_root(price_of_information(definition[0].dual_value, aim.shape[0]))
+        if not np.all(np.isfinite(root)):
+            return np.full(aim.T.shape, np.nan)
+        left, _, right = np.linalg.svd(root @ aim, full_matrices=False)
+        return np.asarray((root @ left @ right).T)
+
+    return Program(
+        problem,
+        weights=lambda: normalised(w.value),
+        multipliers=lambda: np.ones(aim.shape[1]),
+        vectors=vectors,
+        value=lambda: float(problem.objective.value),
+    )
