@@ -1,0 +1,238 @@
+"""What a problem file may contain, checked field by field; errors name the field and the remedy."""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+
+from convexdesign.errors import InputError
+from convexdesign.problemfile.kinds import KINDS
+
+__all__ = ["COMMON", "Document", "FileRef", "Inequalities", "Reference", "parse"]
+
+# The fields of every kind beside arms; all but Sigma are keywords of the DesignProblem constructors.
+COMMON = (
+    "noise_variance",
+    "Sigma",
+    "costs",
+    "existing_counts",
+    "prior_information",
+    "n_new",
+    "min_weight",
+    "max_weight",
+    "inequalities",
+)
+
+_EXAMPLES = {
+    "arms": 'arms = [[1.0, 0.0], [0.0, 1.0]] or arms = "arms.csv"',
+    "targets": "targets = [[1.0, -1.0]]",
+    "theta": "theta = [1.0, 0.0]",
+    "threshold": "threshold = 0.9",
+    "direction": "direction = [0.0, 1.0]",
+    "interest": "interest = [2] (indices of coordinates, from 0) or a matrix with one row per coordinate",
+    "region": 'region = [[1.0, 0.5]] or region = "region.csv"',
+    "M": "M = [[1.0, 0.0], [0.0, 1.0]]",
+    "kind": 'kind = "g-optimal"',
+    "title": 'title = "..."',
+}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FileRef(_Strict):
+    """A CSV or NPY file beside the problem file, with the arguments of `read_table` where it needs any."""
+
+    file: str
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    names: bool | None = None
+    comment: str | None = None
+    encoding: str | None = None
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, str):
+        return "path"
+    return "file" if isinstance(value, dict | FileRef) else "rows"
+
+
+def _form_of_vector(value: Any) -> str:
+    form = _form(value)
+    return form if form != "rows" else "list" if isinstance(value, list) else "scalar"
+
+
+def _form_of_interest(value: Any) -> str:
+    form = _form(value)
+    flat = isinstance(value, list) and not any(isinstance(entry, list) for entry in value)
+    return "list" if flat else form
+
+
+# Tags of the unions below, which pydantic puts into its error paths and we take out again.
+_TAGS = frozenset(["path", "file", "rows", "list", "scalar"])
+
+Matrix = Annotated[
+    Annotated[str, Tag("path")] | Annotated[FileRef, Tag("file")] | Annotated[list[list[float]], Tag("rows")],
+    Discriminator(_form),
+]
+PerArm = Annotated[
+    Annotated[str, Tag("path")]
+    | Annotated[FileRef, Tag("file")]
+    | Annotated[list[float], Tag("list")]
+    | Annotated[float, Tag("scalar")],
+    Discriminator(_form_of_vector),
+]
+Interest = Annotated[
+    Annotated[str, Tag("path")]
+    | Annotated[FileRef, Tag("file")]
+    | Annotated[list[list[float]], Tag("rows")]
+    | Annotated[list[int], Tag("list")],
+    Discriminator(_form_of_interest),
+]
+
+
+class Inequalities(_Strict):
+    """Linear constraints G w <= h on the weights."""
+
+    G: Matrix
+    h: list[float]
+
+
+class Reference(_Strict):
+    """The known optimal value and where it comes from; |found - value| <= tolerance max(1, |value|) is expected.
+
+    weights: an optimal design, where one is known (it need not be unique).
+    """
+
+    value: float
+    tolerance: float = Field(default=1e-6, gt=0)
+    provenance: Literal["closed-form", "published", "certified"]
+    source: str = Field(min_length=1)
+    weights: list[float] | None = None
+
+
+class Document(_Strict):
+    """A problem file as written, before arrays are read and shapes are compared."""
+
+    title: str = Field(min_length=1)
+    statement: str = ""
+    kind: str
+    arms: Matrix
+    arm_names: list[str] | None = None
+    items: Matrix | None = None
+    item_names: list[str] | None = None
+    targets: Matrix | None = None
+    theta: list[float] | None = None
+    threshold: float | None = None
+    direction: list[float] | None = None
+    interest: Interest | None = None
+    region: Matrix | None = None
+    M: Matrix | None = None
+    noise_variance: PerArm | None = None
+    Sigma: Matrix | None = None
+    costs: PerArm | None = None
+    existing_counts: PerArm | None = None
+    prior_information: Matrix | None = None
+    n_new: float | None = None
+    min_weight: PerArm | None = None
+    max_weight: PerArm | None = None
+    inequalities: Inequalities | None = None
+    reference: Reference | None = None
+
+
+_ALWAYS = frozenset(["title", "statement", "kind", "arms", "arm_names", "reference", *COMMON])
+
+
+def parse(path: Path) -> Document:
+    """Read and check one TOML file. Raises InputError naming the file, the field and the remedy."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        data = tomllib.loads(text)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; check the spelling and the folder") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder; give the path of a TOML file") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(
+            f"{path} is not valid TOML: {error}. Text needs double quotes, and numbers a digit before the point (0.5)"
+        ) from None
+    _check_kind(path, data)
+    try:
+        document = Document.model_validate(data)
+    except ValidationError as error:
+        raise InputError("\n".join(f"{path}: {line}" for line in _explain(error, data))) from None
+    return document
+
+
+def _check_kind(path: Path, data: dict[str, Any]) -> None:
+    name = data.get("kind")
+    if not isinstance(name, str):
+        found = "is missing" if name is None else f"must be text, got {name!r}"
+        raise InputError(f"{path}: kind {found}; choose one of {', '.join(KINDS)}")
+    if name not in KINDS:
+        close = get_close_matches(name, KINDS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "."
+        raise InputError(f"{path}: kind {name!r} is unknown{hint} The kinds are {', '.join(KINDS)}")
+    kind = KINDS[name]
+    allowed = {*_ALWAYS, *kind.needs, *kind.takes} | ({"item_names"} if "items" in kind.takes else set())
+    for field in data:
+        if field in Document.model_fields and field not in allowed:
+            raise InputError(
+                f"{path}: {field} does not belong to kind {name!r}, which takes "
+                f"{', '.join(sorted(allowed - _ALWAYS)) or 'no field of its own'}; remove it or change the kind"
+            )
+    for field in kind.needs:
+        if field not in data:
+            raise InputError(f"{path}: {field} is missing; kind {name!r} needs it, for example {_EXAMPLES[field]}")
+    if "noise_variance" in data and "Sigma" in data:
+        raise InputError(
+            f"{path}: noise_variance and Sigma are both given; keep one (Sigma means the variance x' Sigma x)"
+        )
+
+
+def _explain(error: ValidationError, data: dict[str, Any]) -> list[str]:
+    lines = []
+    for issue in error.errors(include_url=False)[:5]:
+        place = ""
+        for part in issue["loc"]:
+            if part in _TAGS:
+                continue
+            place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
+        lines.append(_sentence(issue, place, data))
+    return lines
+
+
+def _sentence(issue: Any, place: str, data: dict[str, Any]) -> str:
+    leaf = str(issue["loc"][-1])
+    if issue["type"] == "missing":
+        example = f", for example {_EXAMPLES[place]}" if place in _EXAMPLES else ""
+        return f"{place} is missing; add it{example}"
+    if issue["type"] == "extra_forbidden":
+        parts: dict[str, type[_Strict]] = {"reference": Reference, "inequalities": Inequalities}
+        owner = Document if len(issue["loc"]) == 1 else parts.get(str(issue["loc"][0]), FileRef)
+        close = get_close_matches(leaf, owner.model_fields, n=1, cutoff=0.5)
+        known = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(owner.model_fields)}"
+        return f"{place} is no field; {known}"
+    if issue["type"] == "literal_error":
+        return f"{place} is {issue['input']!r}; it must be {issue['ctx']['expected']}"
+    if issue["type"] in ("float_type", "finite_number"):
+        return f"{place} is {issue['input']!r}; it must be a finite number"
+    if issue["type"] == "list_type":
+        matrix = (
+            place in ("arms", "items", "targets", "region", "M", "Sigma", "prior_information") or place.count("[") == 1
+        )
+        remedy = "write one list of numbers per row, [[..], [..]]" if matrix else "write a list of numbers, [..]"
+        return f"{place} is {issue['input']!r}; {remedy}"
+    if issue["type"] == "int_type":
+        return f"{place} is {issue['input']!r}; indices are whole numbers, counted from 0"
+    return f"{place} is {issue['input']!r}: {issue['msg'].lower()}"

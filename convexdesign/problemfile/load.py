@@ -1,0 +1,207 @@
+"""load_problem: a TOML file in, a stated problem out, with every shape checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.read import Rows, read_rows
+from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, parse
+from convexdesign.problemfile.kinds import KINDS
+from convexdesign.tables import read_table, read_vector
+
+__all__ = ["ProblemFile", "load_problem"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """A problem as its file states it. arms and items hold values (n, d) and names; `inputs` are the other keywords
+    of the DesignProblem constructor of this kind, arrays in the units of the file (noise_variance is a variance)."""
+
+    path: Path
+    title: str
+    statement: str
+    kind: str
+    arms: Rows
+    inputs: Mapping[str, Any]
+    reference: Reference | None
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    def problem(self) -> DesignProblem:
+        """The DesignProblem; InputError, prefixed by the file, where the data contradict the kind."""
+        try:
+            return KINDS[self.kind].constructor(self.arms, **self.inputs)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
+
+
+def load_problem(path: str | PathLike[str]) -> ProblemFile:
+    """Read a problem file.
+
+    The file is TOML: title, statement, kind (one of `KINDS`), arms and, by kind, items, targets, theta, threshold,
+    direction, interest, region, M; noise_variance (a scalar or one variance per arm) or Sigma (d, d), which means the variances
+    x' Sigma x; costs, existing_counts or prior_information with n_new, min_weight, max_weight, inequalities (G, h).
+    Matrices are lists of rows, or the path of a CSV or NPY file relative to this one (as text, or as a table
+    { file = "arms.csv", decimal = "," } with the arguments of `read_table`); so are numbers per arm.
+    [reference] may state the known value, its tolerance, provenance and source.
+
+    Raises InputError naming the file, the field and the remedy.
+
+    >>> from convexdesign.problemfile import find, load_problem
+    >>> load_problem(find("soare-xy")).problem()
+    DesignProblem(xy-allocation: 3 arms in R^2, 3 targets, noise per arm)
+    """
+    path = Path(path)
+    document = parse(path)
+    read = _Reader(path)
+    arms = read.matrix("arms", document.arms, document.arm_names)
+    n, d = arms.values.shape
+    inputs: dict[str, Any] = {}
+    if document.items is not None:
+        inputs["items"] = read.matrix("items", document.items, document.item_names, width=d)
+    elif document.item_names is not None:
+        raise InputError(f"{path}: item_names is given without items; use arm_names, or add items")
+    for field in ("targets", "region"):
+        if getattr(document, field) is not None:
+            inputs[field] = read.matrix(field, getattr(document, field), None, width=d)
+    for field in ("theta", "direction"):
+        if getattr(document, field) is not None:
+            inputs[field] = read.vector(field, getattr(document, field), d, "per column of arms")
+    if document.threshold is not None:
+        inputs["threshold"] = document.threshold
+    if document.M is not None:
+        inputs["M"] = read.matrix("M", document.M, None, width=d).values
+    if document.interest is not None:
+        flat = isinstance(document.interest, list) and not isinstance((document.interest or [0])[0], list)
+        inputs["interest"] = document.interest if flat else read.matrix("interest", document.interest, None).values
+    inputs |= _common(read, document, arms)
+    reference = document.reference
+    if reference is not None and reference.weights is not None and len(reference.weights) != n:
+        raise InputError(f"{path}: reference.weights has {len(reference.weights)} entries; there are {n} arms")
+    return ProblemFile(path, document.title, document.statement.strip(), document.kind, arms, inputs, reference)
+
+
+def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
+    n, d = arms.values.shape
+    out: dict[str, Any] = {}
+    for field in COMMON:
+        given = getattr(document, field)
+        if given is None:
+            continue
+        if field == "Sigma":
+            Sigma = read.matrix("Sigma", given, None, width=d).values
+            out["noise_variance"] = _quadratic_variance(read.path, arms, np.asarray(Sigma))
+        elif field == "prior_information":
+            out[field] = read.matrix(field, given, None, width=d).values
+        elif field == "inequalities":
+            G = read.matrix("inequalities.G", given.G, None, width=n).values
+            out[field] = (G, read.vector("inequalities.h", given.h, G.shape[0], "per row of G"))
+        elif isinstance(given, float | int):
+            out[field] = float(given)
+        else:
+            out[field] = read.per_arm(field, given, n, arms.names)
+    return out
+
+
+def _quadratic_variance(path: Path, arms: Rows, Sigma: Floats) -> Floats:
+    """x' Sigma x for every arm, after checking that Sigma is a covariance matrix."""
+    if Sigma.shape[0] != Sigma.shape[1]:
+        raise InputError(f"{path}: Sigma has shape {Sigma.shape}; it must be square, one row per column of arms")
+    size = np.abs(Sigma).max()
+    skew = np.abs(Sigma - Sigma.T)
+    if skew.max() > 1e-10 * size:
+        i, j = (int(k) for k in np.unravel_index(skew.argmax(), skew.shape))
+        raise InputError(
+            f"{path}: Sigma is not symmetric: entry [{i}][{j}] is {Sigma[i, j]:g}, entry [{j}][{i}] {Sigma[j, i]:g}"
+        )
+    lowest = np.linalg.eigvalsh((Sigma + Sigma.T) / 2)[0]
+    if lowest < -1e-10 * size:
+        raise InputError(
+            f"{path}: Sigma is not positive semidefinite (smallest eigenvalue {lowest:.3g}), so some direction would "
+            "have a negative variance; correct it, or give noise_variance, one per arm"
+        )
+    X = np.asarray(arms.values, dtype=float)
+    variance = np.asarray(np.einsum("ij,ij->i", X @ Sigma, X))
+    if variance.min() <= 0:
+        i = int(variance.argmin())
+        name = "" if arms.names is None else f" ({arms.names[i]})"
+        raise InputError(f"{path}: Sigma gives arms[{i}]{name} the variance {variance[i]:.3g}; it must be positive")
+    return variance
+
+
+class _Reader:
+    """Turns fields into arrays, from the file itself or from files beside it; errors name file and field."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def matrix(self, field: str, given: Any, names: list[str] | None, width: int | None = None) -> Rows:
+        try:
+            if isinstance(given, list):
+                self._rectangular(field, given)
+                rows = read_rows(given, field)
+            else:
+                target, options = self._beside(given)
+                table = read_table(target, **options)
+                rows = replace(read_rows(table.values, field), names=table.names, columns=table.columns)
+        except InputError as error:
+            raise InputError(f"{self.path}: {field}: {error}") from None
+        if width is not None and rows.values.shape[1] != width:
+            raise InputError(
+                f"{self.path}: {field} has rows of {rows.values.shape[1]} numbers where {width} are needed"
+            )
+        return rows if names is None else self._named(field, rows, names)
+
+    def vector(self, field: str, given: list[float], length: int, unit: str) -> Floats:
+        if len(given) != length:
+            raise InputError(f"{self.path}: {field} has {len(given)} entries; it needs {length}, one {unit}")
+        return np.array(given, dtype=float)
+
+    def per_arm(self, field: str, given: Any, n: int, names: tuple[str, ...] | None) -> Floats:
+        if isinstance(given, list):
+            return self.vector(field, given, n, "per arm")
+        target, options = self._beside(given)
+        options.pop("names", None)
+        try:
+            return read_vector(target, n, names=names, **options)
+        except InputError as error:
+            raise InputError(f"{self.path}: {field}: {error}") from None
+
+    def _beside(self, given: str | FileRef) -> tuple[Path, dict[str, Any]]:
+        if isinstance(given, str):
+            return self.path.parent / given, {}
+        return self.path.parent / given.file, given.model_dump(exclude={"file"}, exclude_none=True)
+
+    def _rectangular(self, field: str, rows: list[list[float]]) -> None:
+        if not rows or not rows[0]:
+            raise InputError("there are no numbers; write one list per row, [[..], [..]]")
+        for i, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise InputError(
+                    f"row [{i}] has {len(row)} numbers and row [0] has {len(rows[0])}; all rows need the same length"
+                )
+
+    def _named(self, field: str, rows: Rows, names: list[str]) -> Rows:
+        label = "arm_names" if field == "arms" else "item_names"
+        if len(names) != rows.values.shape[0]:
+            raise InputError(
+                f"{self.path}: {label} has {len(names)} entries; there are {rows.values.shape[0]} rows in {field}"
+            )
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise InputError(f"{self.path}: {label} holds {repeated!r} twice; names must differ")
+        return replace(rows, names=tuple(names))

@@ -1,0 +1,157 @@
+"""The files of the library: complete, current, equal to the instances, their values recomputed without a solver."""
+
+import math
+import tomllib
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from convexdesign import instances
+from convexdesign.features import phi
+from convexdesign.problemfile import find, library, load_problem
+from convexdesign.problemfile.index import index
+from convexdesign.problemfile.library import folder
+
+FILES = library()
+
+
+def stated(name):
+    return load_problem(find(name))
+
+
+def rows(given):
+    return np.asarray(given.values, dtype=float)
+
+
+def targets_of(file, X, Y):
+    """The targets, written out here by their definitions."""
+    inputs = file.inputs
+    Z = rows(inputs["items"]) if "items" in inputs else X
+    if file.kind == "minimax":
+        return rows(inputs["targets"])
+    if file.kind in ("g-optimal", "level-set-allocation"):
+        return Z
+    if file.kind == "variance-g-optimal":
+        return phi(X)
+    if file.kind == "xy-allocation":
+        return np.array([Z[i] - Z[j] for i, j in combinations(range(len(Z)), 2)])
+    if file.kind == "best-arm-oracle":
+        best = int(np.argmax(Z @ inputs["theta"]))
+        D = Z[best] - np.delete(Z, best, axis=0)
+        return D / (D @ inputs["theta"])[:, None]
+    if file.kind == "level-set-oracle":
+        return Z / (Z @ inputs["theta"] - inputs["threshold"])[:, None]
+    assert file.kind == "c-optimal"
+    return inputs["direction"][None, :]
+
+
+def value_of(file, weights):
+    """The criterion at given weights, by pseudo-inverse."""
+    X = rows(file.arms)
+    Y = phi(X) if file.kind == "variance-g-optimal" else X
+    s2 = np.broadcast_to(np.asarray(file.inputs.get("noise_variance", 1.0)), len(X)) * file.inputs.get("costs", 1.0)
+    A = Y.T @ ((weights / s2)[:, None] * Y)
+    if "existing_counts" in file.inputs:
+        A = A + Y.T @ ((file.inputs["existing_counts"] / s2)[:, None] * Y) / file.inputs["n_new"]
+    C = np.linalg.pinv(A, rcond=1e-12, hermitian=True)
+    if file.kind == "d-optimal":
+        return np.linalg.slogdet(A)[1]
+    if file.kind == "e-optimal":
+        return np.linalg.eigvalsh(A)[0]
+    if file.kind == "a-optimal":
+        return np.trace(C)
+    if file.kind == "ds-optimal":
+        K = np.eye(len(A))[:, list(file.inputs["interest"])]
+        return -np.linalg.slogdet(K.T @ C @ K)[1]
+    if file.kind == "average-variance":
+        return np.trace(C @ file.inputs["M"])
+    V = targets_of(file, X, Y)
+    q = np.einsum("ij,jk,ik->i", V, C, V)
+    return q.mean() if file.kind == "i-optimal" else q.max()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_file_is_complete(path):
+    file = load_problem(path)
+    assert file.reference is not None
+    assert len(file.statement) > 60
+    assert file.statement.endswith((".", "?"))
+    assert math.isfinite(file.reference.value)
+    assert len(file.reference.source) > 20
+    assert file.reference.tolerance <= 1e-5
+    assert file.problem().n_arms == file.arms.values.shape[0]
+
+
+WITH_WEIGHTS = [path for path in FILES if "weights" in tomllib.loads(path.read_text("utf-8"))["reference"]]
+
+
+@pytest.mark.parametrize("path", WITH_WEIGHTS, ids=lambda path: path.stem)
+def test_stated_weights_have_the_stated_value(path):
+    file = load_problem(path)
+    w = np.array(file.reference.weights)
+    assert w.min() >= 0
+    assert w.sum() == pytest.approx(1, abs=1e-12)
+    assert value_of(file, w) == pytest.approx(file.reference.value, rel=1e-9, abs=1e-9)
+
+
+def test_enough_files_of_every_kind():
+    from convexdesign.problemfile import KINDS
+
+    assert len(FILES) >= 22
+    assert {load_problem(path).kind for path in FILES} == set(KINDS)
+
+
+def test_index_is_current():
+    """Otherwise run python -m convexdesign.problemfile.index."""
+    page = (folder() / "README.md").read_text(encoding="utf-8")
+    assert page == index(load_problem(path) for path in FILES)
+
+
+EXPERIMENTS = {
+    "soare": instances.soare,
+    "experiment-1": instances.experiment_1,
+    "experiment-2": instances.experiment_2,
+    "experiment-3": instances.multivariate_testing,
+}
+
+
+@pytest.mark.parametrize("name", [p.stem for p in FILES if p.stem.startswith(("soare", "experiment"))])
+def test_files_state_the_instances(name):
+    file = stated(name)
+    make = next(make for prefix, make in EXPERIMENTS.items() if name.startswith(prefix))
+    instance = make(objective="level-set") if file.kind == "level-set-oracle" else make()
+    np.testing.assert_array_equal(rows(file.arms), instance.arms)
+    if "theta" in file.inputs:
+        np.testing.assert_array_equal(file.inputs["theta"], instance.theta)
+    if "threshold" in file.inputs:
+        assert file.inputs["threshold"] == instance.objective.threshold
+    if name.endswith("equal-noise") or name == "soare-xy":
+        expected = 1.0 if name.startswith("soare") else instance.noise_variance.max()
+        assert file.inputs["noise_variance"] == expected
+    else:
+        np.testing.assert_allclose(file.inputs["noise_variance"], instance.noise_variance, rtol=1e-12)
+
+
+def test_data_files_are_what_their_statements_say():
+    spheres = instances.two_spheres(d=5, outer=20, inner=180, rng=2023)
+    np.testing.assert_array_equal(rows(stated("two-spheres-variance").arms), spheres.arms)
+    X = np.random.default_rng(0).standard_normal((200, 10))
+    np.testing.assert_allclose(rows(stated("random-xy").arms), X / np.linalg.norm(X, axis=1, keepdims=True), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "name", ["two-spheres-variance", "circle-variance", "square-variance", "plus-minus-one-variance"]
+)
+def test_variance_values_are_ranks(name):
+    file = stated(name)
+    assert file.reference.value == np.linalg.matrix_rank(phi(rows(file.arms)))
+
+
+def test_homoskedastic_values_bracket_the_complexity():
+    """1/kappa <= psi*/rho* <= 1, with rho* the complexity at the largest variance."""
+    for k, make in ((1, instances.experiment_1), (2, instances.experiment_2), (3, instances.multivariate_testing)):
+        ratio = stated(f"experiment-{k}-best-arm").reference.value / (
+            stated(f"experiment-{k}-best-arm-equal-noise").reference.value
+        )
+        assert 1 / make().kappa <= ratio <= 1
