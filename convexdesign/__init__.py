@@ -11,6 +11,7 @@ from typing import Any
 
 from convexdesign.certificate import Certificate
 from convexdesign.design import Design, Status
+from convexdesign.efficiencies import efficiencies
 from convexdesign.errors import (
     ConvergenceWarning,
     ConvexDesignError,
@@ -33,6 +34,7 @@ __all__ = [
     "Status",
     "UnidentifiableError",
     "Verification",
+    "efficiencies",
     "solve",
     "verify",
 ]

@@ -20,6 +20,7 @@ LAYERS = (
     ("programs", "frankwolfe"),
     ("solve",),
     ("verify",),
+    ("efficiencies",),
     ("estimation",),
     ("identification",),
     ("simulation", "experiment"),

@@ -1,0 +1,63 @@
+"""One table of the D, A, G, I and E efficiencies of a design, each with its proven interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from convexdesign.errors import InputError, UnidentifiableError
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.read import read_rows
+from convexdesign.verify import verify
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["efficiencies"]
+
+
+def efficiencies(
+    arms: ArrayLike | Any,
+    weights: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    noise_variance: ArrayLike | None = None,
+) -> pandas.DataFrame:
+    """The efficiency of a design under each classical criterion, relative to that criterion's own optimum.
+
+    arms (n, d); exactly one of weights (n,), with sum 1, and counts (n,), whole numbers; noise_variance scalar or (n,), a
+    VARIANCE. Rows D, A, G (over the arms), I (average over the arms) and E; columns: value of the criterion at the design,
+    optimum (a proven bound on it), efficiency (proven lower bound), efficiency_high, note. D-efficiency is
+    (det A / det A*)^(1/rank), the others are ratios of variances or eigenvalues. Where the arms do not span, A and E do
+    not exist: their entries are nan and the note says why.
+
+    >>> import convexdesign as cd
+    >>> table = cd.efficiencies([[1, 0], [0, 1]], weights=[0.8, 0.2])
+    >>> table.loc[["D", "A", "G"], "efficiency"].round(4).tolist()
+    [0.8, 0.64, 0.4]
+    """
+    import pandas
+
+    rows = read_rows(arms, "arms")
+    P = DesignProblem
+    problems = {
+        "D": lambda: P.d_optimal(rows, noise_variance=noise_variance),
+        "A": lambda: P.a_optimal(rows, noise_variance=noise_variance),
+        "G": lambda: P.g_optimal(rows, noise_variance=noise_variance),
+        "I": lambda: P.i_optimal(rows, rows, noise_variance=noise_variance),
+        "E": lambda: P.e_optimal(rows, noise_variance=noise_variance),
+    }
+    if (weights is None) == (counts is None):
+        raise InputError("give exactly one of weights and counts")
+    table: dict[str, tuple[float, float, float, float, str]] = {}
+    for name, build in problems.items():
+        try:
+            result = verify(build(), weights=weights, counts=counts)
+        except UnidentifiableError as error:
+            table[name] = (np.nan, np.nan, np.nan, np.nan, str(error))
+            continue
+        low, high = result.efficiency_interval
+        table[name] = (result.value, result.lower_bound, low, high, "")
+    columns = ["value", "optimum", "efficiency", "efficiency_high", "note"]
+    return pandas.DataFrame.from_dict(table, orient="index", columns=columns).rename_axis("criterion")
