@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,19 +43,19 @@ def efficiencies(
 
     rows = read_rows(arms, "arms")
     P = DesignProblem
-    problems = {
-        "D": lambda: P.d_optimal(rows, noise_variance=noise_variance),
-        "A": lambda: P.a_optimal(rows, noise_variance=noise_variance),
-        "G": lambda: P.g_optimal(rows, noise_variance=noise_variance),
-        "I": lambda: P.i_optimal(rows, rows, noise_variance=noise_variance),
-        "E": lambda: P.e_optimal(rows, noise_variance=noise_variance),
+    constructors: dict[str, Callable[..., DesignProblem]] = {
+        "D": P.d_optimal,
+        "A": P.a_optimal,
+        "G": P.g_optimal,
+        "I": partial(P.i_optimal, region=rows),
+        "E": P.e_optimal,
     }
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights and counts")
     table: dict[str, tuple[float, float, float, float, str]] = {}
-    for name, build in problems.items():
+    for name, constructor in constructors.items():
         try:
-            result = verify(build(), weights=weights, counts=counts)
+            result = verify(constructor(rows, noise_variance=noise_variance), weights=weights, counts=counts)
         except UnidentifiableError as error:
             table[name] = (np.nan, np.nan, np.nan, np.nan, str(error))
             continue
