@@ -31,6 +31,43 @@ print(stated.title, design.value, stated.reference.value)
 ```
 """
 
+_FIELDS = """\
+## Writing a problem file
+
+```toml
+title = "Two treatments and their interaction"
+kind = "xy-allocation"
+arms = [[1, -1, -1, 1], [1, 1, -1, -1], [1, -1, 1, -1], [1, 1, 1, 1]]
+arm_names = ["none", "first", "second", "both"]
+noise_variance = [1.0, 1.0, 1.0, 2.0]
+```
+
+| field | what it is |
+|---|---|
+| title, statement | the problem in words; name the units |
+| kind | one of the kinds below, which also says what else it needs |
+| arms | n rows of d numbers, or the path of a CSV or NPY file relative to this one |
+| arm_names, item_names | names of the rows, unless a CSV file names them |
+| items | rows of d numbers; the arms if left out |
+| targets, region | rows of d numbers |
+| theta, direction | d numbers |
+| threshold | a number in units of the measurement |
+| interest | indices of coordinates, counted from 0, or a matrix with d rows |
+| M | d rows of d numbers |
+| noise_variance | a variance (squared units of the measurement), one for all arms or one each; 1 if left out |
+| Sigma | d rows of d numbers instead: the noise variance of arm x is x' Sigma x |
+| costs | the price of one measurement of each arm; the weights become shares of a budget |
+| existing_counts, n_new | measurements already made of each arm, and how many more are planned |
+| prior_information, n_new | or the total information already held, d rows of d numbers |
+| min_weight, max_weight | bounds on the weights, one for all arms or one each |
+| inequalities | { G = rows of n numbers, h = numbers }: only weights with G w <= h |
+| reference | value, tolerance, provenance, source and, if known, optimal weights |
+
+Numbers per arm may also come from a file: one column, or arm names and a column. A file that needs telling how to
+be read is a table with the arguments of `tables.read_table`: `arms = { file = "arms.csv", decimal = "," }`.
+
+"""
+
 _PROGRAMS = """\
 ## The programs
 
@@ -52,7 +89,7 @@ def index(problems: Iterable[ProblemFile]) -> str:
         value, provenance = ("", "") if reference is None else (f"{reference.value:.9g}", reference.provenance)
         link = f"[{stated.name}]({stated.path.name}): {stated.title}"
         lines.append(f"| {link} | {stated.kind} | {n} | {d} | {value} | {provenance} |")
-    lines += ["", _PROGRAMS, "| kind | to | program | formulations |", "|---|---|---|---|"]
+    lines += ["", _FIELDS + _PROGRAMS, "| kind | to | program | formulations |", "|---|---|---|---|"]
     for name, kind in KINDS.items():
         formulations = ", ".join(f"`{formulation}`" for formulation in kind.formulations)
         lines.append(f"| {name} | {kind.about} | `{kind.program}` | {formulations} |")

@@ -1,6 +1,7 @@
 """The files of the library: complete, current, equal to the instances, their values recomputed without a solver."""
 
 import math
+import re
 import tomllib
 from itertools import combinations
 
@@ -10,6 +11,7 @@ import pytest
 from convexdesign import instances
 from convexdesign.features import phi
 from convexdesign.problemfile import find, library, load_problem
+from convexdesign.problemfile.document import Document
 from convexdesign.problemfile.index import index
 from convexdesign.problemfile.library import folder
 
@@ -106,6 +108,16 @@ def test_index_is_current():
     """Otherwise run python -m convexdesign.problemfile.index."""
     page = (folder() / "README.md").read_text(encoding="utf-8")
     assert page == index(load_problem(path) for path in FILES)
+
+
+def test_index_describes_every_field_and_its_example_loads(tmp_path):
+    page = index([])
+    for field in Document.model_fields:
+        assert re.search(rf"\n\|[^|\n]*\b{field}\b[^|\n]*\|", page), field
+    example = page.split("```toml\n")[1].split("```")[0]
+    path = tmp_path / "example.toml"
+    path.write_text(example)
+    assert load_problem(path).problem().arm_name(3) == "both"
 
 
 EXPERIMENTS = {
