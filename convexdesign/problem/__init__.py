@@ -2,8 +2,9 @@
 
 from convexdesign.problem.arms import Arms, ArrayArms
 from convexdesign.problem.canonical import Canonical, canonicalise
+from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.problem import Criterion, DesignProblem
-from convexdesign.problem.targets import PairTargets, Targets, VectorTargets
+from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 
 __all__ = [

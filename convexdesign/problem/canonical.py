@@ -125,10 +125,9 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held))
     basis, inverse = basis @ whitening, unwhitening @ inverse
     if problem.criterion is Criterion.MINIMAX:
-        _, size = problem.targets.worst(basis, 1)
-        if not size[0] > 0:
+        target_scale = problem.targets.size(basis)
+        if not target_scale > 0:
             raise InputError("all targets are zero: there is nothing to estimate; give at least one nonzero target")
-        target_scale = float(size[0])
     else:
         target_scale = 1.0
     return Canonical(problem, basis, inverse, sample[keep], weights, target_scale)

@@ -14,9 +14,10 @@ from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.arms import Arms, ArrayArms
 from convexdesign.problem.common import Common, read_common
+from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
 from convexdesign.problem.read import Rows, read_rows, read_vector
-from convexdesign.problem.targets import PairTargets, Targets, VectorTargets
+from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 
 __all__ = ["Criterion", "DesignProblem"]

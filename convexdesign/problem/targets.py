@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from convexdesign.problem.arms import block_rows, quadratic_rows
 
-__all__ = ["PairTargets", "Targets", "VectorTargets"]
+__all__ = ["Targets", "VectorTargets"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+# The size of more entries than this is judged from a sample.
+SIZE_ENTRIES = 100_000
 
 
 @runtime_checkable
@@ -36,6 +39,10 @@ class Targets(Protocol):
 
     def worst(self, factor: Floats, k: int = 1) -> tuple[Indices, Floats]:
         """The k targets with the largest |F'v|^2, largest first, and these values; fewer if there are fewer."""
+        ...
+
+    def size(self, factor: Floats) -> float:
+        """The order of magnitude of the largest |F'v|^2; zero only if all are."""
         ...
 
     def outside(self, null: Floats, size: Floats, tolerance: float) -> int | None:
@@ -101,6 +108,12 @@ class VectorTargets:
         values = self.values(factor)
         return largest(values, k)
 
+    def size(self, factor: Floats) -> float:
+        step = 1 + self.m * self.d // SIZE_ENTRIES
+        image = self.take(np.arange(0, self.m, step)) @ factor
+        largest_seen = float(np.einsum("ij,ij->i", image, image).max())
+        return largest_seen if largest_seen > 0 or step == 1 else float(self.values(factor).max())
+
     def outside(self, null: Floats, size: Floats, tolerance: float) -> int | None:
         origin = np.zeros(self.d) if self.offset is None else self.offset
         found, extreme = None, tolerance
@@ -121,100 +134,6 @@ class VectorTargets:
     def label(self, index: int) -> str:
         own = f"{self.noun} {index}" if self.names is None else f"{self.noun} {index} ({self.names[index]})"
         return own
-
-
-class PairTargets:
-    """All differences z_i - z_j, i < j, of the items (N, d), numbered i N + j; never materialised."""
-
-    def __init__(self, items: NDArray[Any], names: tuple[str, ...] | None = None):
-        self.items = items
-        self.names = names
-
-    @property
-    def m(self) -> int:
-        return self.n_items * (self.n_items - 1) // 2
-
-    @property
-    def n_items(self) -> int:
-        return int(self.items.shape[0])
-
-    @property
-    def d(self) -> int:
-        return int(self.items.shape[1])
-
-    def pair(self, index: int) -> tuple[int, int]:
-        """The two items (i, j) of the target with this number."""
-        return divmod(int(index), self.n_items)
-
-    def take(self, index: Indices) -> Floats:
-        first, second = np.divmod(np.asarray(index, dtype=np.intp), self.n_items)
-        return np.asarray(self.items.take(first, axis=0), dtype=float) - self.items.take(second, axis=0)
-
-    def worst(self, factor: Floats, k: int = 1) -> tuple[Indices, Floats]:
-        image = np.asarray(self.items, dtype=float) @ factor
-        image -= image.mean(axis=0)
-        square = np.einsum("ij,ij->i", image, image)
-        order = np.argsort(-square, kind="stable")
-        image, square = image[order], square[order]
-        radius = np.sqrt(square)
-        best_pairs = np.empty(0, dtype=np.intp)
-        best_values = np.empty(0)
-        threshold = -1.0
-        n = len(square)
-        step = max(1, min(n, 2**20 // max(n, 1) + 1, 512)) if n > 2048 else n
-        for start in range(0, n - 1, step):
-            stop = min(start + step, n)
-            # |t_i - t_j| <= r_i + r_j: partners too close to the centre cannot reach the threshold.
-            if threshold > 0:
-                reach = int(np.searchsorted(-radius, radius[start] - np.sqrt(threshold), side="right"))
-            else:
-                reach = n
-            if reach <= start:
-                break
-            distance = (
-                square[start:stop, None] + square[None, start:reach] - 2.0 * image[start:stop] @ image[start:reach].T
-            )
-            cols = distance.shape[1]
-            keep = np.flatnonzero((distance > threshold).ravel())
-            i, j = np.divmod(keep, cols)
-            fresh = j > i
-            i, j, keep = i[fresh], j[fresh], keep[fresh]
-            values = distance.ravel()[keep]
-            if values.size > k:
-                top = np.argpartition(-values, k - 1)[:k]
-                i, j, values = i[top], j[top], values[top]
-            first, second = order[start + i], order[start + j]
-            low, high = np.minimum(first, second), np.maximum(first, second)
-            best_pairs = np.concatenate([best_pairs, low * self.n_items + high])
-            best_values = np.concatenate([best_values, values])
-            if best_values.size > k:
-                top = np.argpartition(-best_values, k - 1)[:k]
-                best_pairs, best_values = best_pairs[top], best_values[top]
-            if best_values.size == k:
-                threshold = float(best_values.min())
-        return self._exact(best_pairs, factor)
-
-    def _exact(self, pairs: Indices, factor: Floats) -> tuple[Indices, Floats]:
-        # The expanded square loses digits when items are close together; the difference itself does not.
-        image = self.take(pairs) @ factor
-        values = np.einsum("ij,ij->i", image, image)
-        order = np.lexsort((pairs, -values))
-        return pairs[order], values[order]
-
-    def outside(self, null: Floats, size: Floats, tolerance: float) -> int | None:
-        rows = np.asarray(self.items, dtype=float)
-        part = rows @ null
-        length = np.linalg.norm(rows @ size, axis=1)
-        deviation = np.linalg.norm(part - part[0], axis=1) - tolerance * (length + length[0])
-        # Two items can differ by more than each does from the first, but then one of those is outside as well.
-        other = int(np.argmax(deviation))
-        return other if deviation[other] > 0 else None
-
-    def label(self, index: int) -> str:
-        i, j = self.pair(index)
-        if self.names is None:
-            return f"item {i} - item {j}"
-        return f"item {i} ({self.names[i]}) - item {j} ({self.names[j]})"
 
 
 def largest(values: Floats, k: int) -> tuple[Indices, Floats]:
