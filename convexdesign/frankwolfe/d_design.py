@@ -8,43 +8,31 @@ all arms is at most (1 + tol) r, the weights are optimal to that gap, whatever w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.design import Status
 from convexdesign.frankwolfe.corrective_d import CorrectedD, correct_d
-from convexdesign.frankwolfe.screen import Priced, Screen
+from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
-from convexdesign.frankwolfe.working_set import batch_size, diverse, first_arms
+from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, violators
 from convexdesign.problem import Canonical, Criterion
 
-__all__ = ["d_design"]
+__all__ = ["d_design", "screen_of_arms"]
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # The master problem is solved to this share of the gap: its weights only serve the next pricing.
 MASTER_SHARE = 0.1
 FIRST_GAP = 1e-2
 
 
-@dataclass(frozen=True, eq=False)
-class Working:
-    """The working set: indices (k,), whitened arms (k, r) and weights (k,) to start from, zero for those just added."""
-
-    index: Indices
-    vectors: Floats
-    weights: Floats | None
-
-
 def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> tuple[Floats, Status | None, float]:
     """Weights (n,) that maximise log det A to the gap asked for, the limit that came first, and passes over the arms."""
     r, tol = canonical.rank, trace.tol
-    screen = arm_screen(canonical)
+    screen = screen_of_arms(canonical)
     working = _first(canonical, screen, start)
     gap, newton = FIRST_GAP, True
     while True:
@@ -61,8 +49,9 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
         ended = trace.limit_reached()
         if priced.below or ended is not None:
             break
-        enlarged = _enlarged(working, design, priced, gap, (1.0 + 0.5 * tol) * r - held)
-        if enlarged.index.size == working.index.size and design.gap > master_tol:
+        fresh = violators(priced, (1.0 + 0.5 * tol) * r - held, batch_size(r), gap)
+        enlarged = _without_idle(working, design, gap).joined_by(priced, fresh)
+        if enlarged.size == working.size and design.gap > master_tol:
             break  # nothing left to add, and the master cannot be solved any better
         working = enlarged
     weights = np.zeros(canonical.problem.arms.n)
@@ -70,52 +59,39 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
     return weights, ended, float(screen.passes)
 
 
-def arm_screen(canonical: Canonical) -> Screen:
+def screen_of_arms(canonical: Canonical) -> Screen:
     """Prices arms; the front begins as the sample the canonical form was found from, all arms where they are few."""
     arms, basis = canonical.problem.arms, canonical.basis
     return Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, canonical.coarse)
 
 
-def _first(canonical: Canonical, screen: Screen, start: Floats | None) -> Working:
+def _first(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:
     r = canonical.rank
     if start is not None and np.count_nonzero(start) <= 4 * dimension(r):
         index = np.flatnonzero(start)
         vectors = canonical.whiten_arms(index)
         if canonical.prior is not None or np.linalg.matrix_rank(vectors) == r:
-            return Working(index, vectors, start[index] / start[index].sum())
-    chosen = first_arms(screen.vectors, first_size(r))
-    return Working(screen.front.take(chosen), screen.vectors.take(chosen, axis=0), None)
-
-
-def first_size(r: int) -> int:
-    """How many arms to begin with: enough for an optimal design on the sphere to exist among them, while affordable."""
-    return 4 * min(dimension(r), 750)
+            return WorkingSet(index, vectors, start[index] / start[index].sum())
+    # On a sphere an optimal design exists among some multiple of p = r(r+1)/2 random arms.
+    chosen = first_arms(screen.vectors, 4 * min(dimension(r), 750))
+    return WorkingSet(screen.front.take(chosen), screen.vectors.take(chosen, axis=0))
 
 
 def _inverse_factor(vectors: Floats, weights: Floats, prior: Floats | None) -> tuple[Floats, float, float]:
     """F with FF' = A(w)^-1, tr(A^-1 A0) and log det A."""
-    A = combine(vectors.T, weights, prior)
-    lower, _ = dpotrf(A, lower=1)
+    lower, _ = dpotrf(combine(vectors.T, weights, prior), lower=1)
     inverse, _ = dtrtri(lower, lower=1)
     held = 0.0 if prior is None else float(np.vdot(inverse.T @ inverse, prior))
     return inverse.T, held, 2.0 * float(np.log(np.diagonal(lower)).sum())
 
 
-def _enlarged(working: Working, design: CorrectedD, priced: Priced, gap: float, level: float) -> Working:
-    """Add the diverse violators; once there are many arms, forget those without weight that are far from getting any."""
+def _without_idle(working: WorkingSet, design: CorrectedD, gap: float) -> WorkingSet:
+    """Once there are many arms, forget those without weight that are far from getting any."""
     r = working.vectors.shape[1]
-    order = np.flatnonzero(priced.values > level)
-    order = order[np.argsort(-priced.values[order], kind="stable")]
-    fresh = diverse(priced.vectors, order, batch_size(r), gap)
-    fresh = fresh[~np.isin(priced.index.take(fresh), working.index)]
-    kept = np.arange(working.index.size)
-    if kept.size > 2 * dimension(r):
-        kept = np.flatnonzero((design.weights > 0.0) | (design.variances > (1.0 - 3.0 * gap) * r))
-    return Working(
-        np.concatenate([working.index.take(kept), priced.index.take(fresh)]),
-        np.concatenate([working.vectors.take(kept, axis=0), priced.vectors.take(fresh, axis=0)]),
-        np.concatenate([design.weights.take(kept), np.zeros(fresh.size)]),
-    )
+    keep = np.ones(working.size, dtype=bool)
+    if working.size > 2 * dimension(r):
+        keep = (design.weights > 0.0) | (design.variances > (1.0 - 3.0 * gap) * r)
+    return working.kept(keep, design.weights)
 
 
 def _record(canonical: Canonical, trace: Trace, log_det: float, gap: float, support: int) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.d_design import d_design
+from convexdesign.frankwolfe.minimax_design import minimax_design
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.problem import Canonical, Criterion
 
@@ -38,4 +39,7 @@ def frank_wolfe(
     if problem.is_kiefer_wolfowitz or problem.criterion is Criterion.D:
         weights, ended, passes = d_design(canonical, trace, start)
         return Outcome(weights, None, ended, trace.stats(passes))
+    if problem.criterion is Criterion.MINIMAX:
+        found = minimax_design(canonical, trace, start)
+        return Outcome(found.weights, found.witness, found.ended, trace.stats(found.passes))
     raise SolverError(f"Frank-Wolfe does not handle this criterion ({problem.criterion.value}); use method='conic'")

@@ -1,14 +1,17 @@
-"""Which vectors enter the working set: a first choice, violators that differ from one another, and a spanning set."""
+"""The working set: a first choice, violators that differ from one another, and which members may be forgotten."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from convexdesign.frankwolfe.screen import Priced
 from convexdesign.frankwolfe.symmetric import dimension
 
-__all__ = ["diverse", "first_arms", "spanning"]
+__all__ = ["WorkingSet", "batch_size", "first_arms", "spanning", "violators"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -17,8 +20,65 @@ Indices = NDArray[np.intp]
 LOOK_AHEAD = 5
 
 
+@dataclass(frozen=True, eq=False)
+class WorkingSet:
+    """Indices (k,), whitened vectors (k, r), and weights (k,) to start from, zero for those just added."""
+
+    index: Indices
+    vectors: Floats
+    weights: Floats | None = None
+
+    @property
+    def size(self) -> int:
+        return int(self.index.size)
+
+    def kept(self, members: NDArray[np.bool_], weights: Floats) -> WorkingSet:
+        """The members marked, with these weights."""
+        if members.all():
+            return WorkingSet(self.index, self.vectors, weights)
+        return WorkingSet(self.index[members], self.vectors[members], weights[members])
+
+    def joined_by(self, priced: Priced, chosen: Indices) -> WorkingSet:
+        """With the chosen of the priced vectors that are not members yet, at weight zero."""
+        chosen = chosen[~np.isin(priced.index.take(chosen), self.index)]
+        if chosen.size == 0:
+            return self
+        weights = np.zeros(self.size) if self.weights is None else self.weights
+        return WorkingSet(
+            np.concatenate([self.index, priced.index.take(chosen)]),
+            np.concatenate([self.vectors, priced.vectors.take(chosen, axis=0)]),
+            np.concatenate([weights, np.zeros(chosen.size)]),
+        )
+
+
+def violators(priced: Priced, level: float, limit: int, gap: float, factor: Floats | None = None) -> Indices:
+    """Up to `limit` of the priced vectors above the level, largest first, leaving out any nearly parallel to one taken.
+
+    Nearly parallel means |cos| > 1 - sqrt(gap)/4 after the map by the factor (r, k): far from the optimum one of a
+    cluster speaks for all of it.
+    """
+    above = np.flatnonzero(priced.values > level)
+    if above.size > LOOK_AHEAD * limit:
+        above = above[np.argpartition(-priced.values.take(above), LOOK_AHEAD * limit)[: LOOK_AHEAD * limit]]
+    order = above[np.argsort(-priced.values.take(above), kind="stable")]
+    unit = priced.vectors.take(order, axis=0)
+    if factor is not None:
+        unit = unit @ factor
+    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+    close = np.abs(unit @ unit.T) > 1.0 - np.sqrt(max(gap, 0.0)) / 4.0
+    free = np.ones(order.size, dtype=bool)
+    taken: list[int] = []
+    for i in range(order.size):
+        if free[i]:
+            taken.append(i)
+            if len(taken) == limit:
+                break
+            free &= ~close[i]
+    return order.take(taken)
+
+
 def first_arms(vectors: Floats, size: int) -> Indices:
-    """Indices of about `size` arms to begin with, always spanning: those of high leverage |u_i|^2.
+    """Indices of about `size` arms to begin with, spanning if the arms do: those of high leverage |u_i|^2.
 
     Where leverages are flat, the highest say nothing and may be much alike, so a random choice among the upper half is
     taken instead; the seed is fixed. vectors (n, r) in coordinates where a good design has information I.
@@ -37,11 +97,10 @@ def first_arms(vectors: Floats, size: int) -> Indices:
 
 
 def spanning(vectors: Floats) -> Indices:
-    """Indices of r rows (n, r) that span, chosen large and well apart by QR with pivoting."""
+    """Indices of r rows (n, r) that span as far as the rows do, large and well apart, by QR with pivoting."""
     r = vectors.shape[1]
     size = max(2000, 4 * r)
-    pool = np.arange(vectors.shape[0])
-    if pool.size > size:
+    if vectors.shape[0] > size:
         # Pivoting over the longest rows usually suffices, and costs little.
         length = np.einsum("ij,ij->i", vectors, vectors)
         longest = np.argpartition(-length, size - 1)[:size]
@@ -57,26 +116,6 @@ def _pivots(vectors: Floats) -> tuple[Indices, bool]:
     diagonal = np.abs(np.diagonal(triangle))
     full = diagonal.size == r and bool(diagonal[-1] > 1e-3 * diagonal[0])
     return np.asarray(order[:r], dtype=np.intp), full
-
-
-def diverse(vectors: Floats, order: Indices, limit: int, gap: float) -> Indices:
-    """The first `limit` of the vectors, in this order, leaving out any nearly parallel to one taken before.
-
-    Nearly parallel means |cos| > 1 - sqrt(gap)/4: far from the optimum one of a cluster speaks for all of it.
-    """
-    order = order[: LOOK_AHEAD * limit]
-    unit = vectors.take(order, axis=0)
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    close = np.abs(unit @ unit.T) > 1.0 - np.sqrt(max(gap, 0.0)) / 4.0
-    free = np.ones(order.size, dtype=bool)
-    taken = []
-    for i in range(order.size):
-        if free[i]:
-            taken.append(i)
-            if len(taken) == limit:
-                break
-            free &= ~close[i]
-    return order.take(taken)
 
 
 def batch_size(r: int) -> int:

@@ -1,0 +1,201 @@
+"""Fully corrective Frank-Wolfe for the minimax problem, two-sided: arms and targets are both generated.
+
+The master problem over a few arms and targets is solved by interior point. Its answer prices everything else: a
+target v is violated when v'Cv exceeds the master's value, an arm y is attractive when y'CSCy exceeds the master's
+largest; S = sum_j mu_j v_j v_j', C = A(w)^-1. With the largest of each over ALL targets and arms the certificate is
+
+    gap = max_v v'Cv  *  (max_i y_i'CSCy_i + tr(CSC A0))  /  sum_j mu_j (v_j'Cv_j)^2  -  1.
+
+Violators that differ from one another join the working sets, members of no use leave, and so on until it closes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from convexdesign.certificate import Witness
+from convexdesign.design import Status
+from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
+from convexdesign.frankwolfe.d_design import screen_of_arms
+from convexdesign.frankwolfe.screen import Priced, Screen
+from convexdesign.frankwolfe.symmetric import combine
+from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
+from convexdesign.frankwolfe.trace import Trace
+from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
+from convexdesign.problem import Canonical
+
+__all__ = ["minimax_design"]
+
+Floats = NDArray[np.float64]
+
+# The master is solved to this share of the gap: until nothing is missing its answer only serves the next pricing.
+MASTER_SHARE = 0.1
+# Up to so many arms or targets all of them enter the master at once.
+FEW = 64
+# Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
+FALL = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a solve hands back: weights (n,), their witness, the limit that stopped it, and passes over the arms."""
+
+    weights: Floats
+    witness: Witness
+    ended: Status | None
+    passes: float
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A master over these arms and targets with its answer, ready for pricing.
+
+    factor F (r, r): FF' = C; root R (r, r): RR' = CSC; held = tr(CSC A0); hits = sum_j mu_j (v_j'Cv_j)^2; variances
+    v'Cv of the member targets and sensitivities y'CSCy + held of the member arms; images F'v (m, r) of the targets.
+    """
+
+    arms: WorkingSet
+    targets: WorkingSet
+    answer: CorrectedMinimax
+    factor: Floats
+    root: Floats
+    held: float
+    hits: float
+    variances: Floats
+    sensitivities: Floats
+    images: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """The worst targets and the steepest arms at a point; value and gap cover everything priced so far.
+
+    settled: nothing outside the master matters, so that value and gap are final for this point.
+    """
+
+    worst: Priced
+    steepest: Priced
+    value: float
+    gap: float
+    settled: bool
+
+
+def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> Found:
+    """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
+    tol = trace.tol
+    arm_screen, targets_pricing = screen_of_arms(canonical), target_pricing(canonical)
+    arms, targets = _first(canonical, arm_screen, targets_pricing, start)
+    master_tol = _first_master_tol(canonical, arms, targets, tol)
+    best: tuple[float, Point | None] = (np.inf, None)
+    forgot_at = np.inf
+    while True:
+        point = _solve_master(arms, targets, canonical.prior, master_tol, trace)
+        prices = _price(point, arm_screen, targets_pricing, tol)
+        _record(canonical, trace, point, prices)
+        if best[1] is None or prices.gap < best[0]:
+            best = prices.gap, point
+        ended = trace.limit_reached()
+        if (prices.settled and prices.gap <= tol) or ended is not None:
+            break
+        forget = prices.gap < FALL * forgot_at
+        forgot_at = prices.gap if forget else forgot_at
+        arms, targets, added = _next_master(point, prices, forget, tol)
+        if added == 0 and point.answer.gap > master_tol:
+            break  # nothing is missing, and the master cannot be solved any better
+        master_tol = 0.3 * tol if prices.settled else max(MASTER_SHARE * min(prices.gap, 1.0), 0.3 * tol)
+    return _found(canonical, best[1], ended, arm_screen.passes)
+
+
+def _first(
+    canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Floats | None
+) -> tuple[WorkingSet, WorkingSet]:
+    """Arms of high leverage, or those of the weights given, and the worst targets of the coarse design."""
+    r = canonical.rank
+    size = batch_size(r)
+    chosen = first_arms(arm_screen.vectors, max(2 * size, FEW))
+    if start is not None:
+        position = np.flatnonzero(np.isin(arm_screen.front, np.flatnonzero(start)))
+        chosen = np.union1d(chosen, position)
+    arms = WorkingSet(arm_screen.front.take(chosen), arm_screen.vectors.take(chosen, axis=0))
+    priced = targets.price(np.eye(r), 0.0)
+    few = canonical.problem.targets.m <= FEW
+    worst = np.arange(priced.index.size) if few else violators(priced, 0.0, size, 0.5)
+    return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
+
+
+def _first_master_tol(canonical: Canonical, arms: WorkingSet, targets: WorkingSet, tol: float) -> float:
+    """All the way at once where everything is in the master already."""
+    everything = arms.size == canonical.problem.arms.n and targets.size == canonical.problem.targets.m
+    return 0.5 * tol if everything else MASTER_SHARE
+
+
+def _solve_master(
+    arms: WorkingSet, targets: WorkingSet, prior: Floats | None, master_tol: float, trace: Trace
+) -> Point:
+    warm = None if arms.weights is None or targets.weights is None else (arms.weights, targets.weights)
+    answer = correct_minimax(arms.vectors, targets.vectors, master_tol, prior, warm, min(60, trace.iterations_left))
+    trace.iterations += answer.steps
+    lower, _ = dpotrf(combine(arms.vectors.T, answer.weights, prior), lower=1)
+    factor = dtrtri(lower, lower=1)[0].T
+    images = targets.vectors @ factor
+    variances = np.einsum("jk,jk->j", images, images)
+    eigenvalues, axes = np.linalg.eigh((images.T * answer.multipliers) @ images)
+    root = factor @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0)))
+    held = 0.0 if prior is None else float(np.vdot(root, prior @ root))
+    hit = arms.vectors @ root
+    sensitivities = np.einsum("ij,ij->i", hit, hit) + held
+    hits = float(answer.multipliers @ variances**2)
+    return Point(arms, targets, answer, factor, root, held, hits, variances, sensitivities, images)
+
+
+def _price(point: Point, arm_screen: Screen, targets: Pricing, tol: float) -> Prices:
+    level, height = float(point.variances.max()), float(point.sensitivities.max())
+    worst = targets.price(point.factor, level * (1.0 + tol / 3.0))
+    steepest = arm_screen.price(point.root, height * (1.0 + tol / 3.0) - point.held)
+    value = max(level, float(worst.values.max()))
+    height = max(height, float(steepest.values.max()) + point.held)
+    return Prices(worst, steepest, value, value * height / point.hits - 1.0, worst.below and steepest.below)
+
+
+def _next_master(point: Point, prices: Prices, forget: bool, tol: float) -> tuple[WorkingSet, WorkingSet, int]:
+    """The members worth keeping and the violators, with the number added."""
+    arms, targets = _members(point, prices.gap, forget)
+    before = arms.size + targets.size
+    size, gap = batch_size(point.factor.shape[0]), prices.gap
+    high = float(point.sensitivities.max()) * (1.0 + 0.1 * tol) - point.held
+    arms = arms.joined_by(prices.steepest, violators(prices.steepest, high, size, gap))
+    high = float(point.variances.max()) * (1.0 + 0.1 * tol)
+    targets = targets.joined_by(prices.worst, violators(prices.worst, high, size, gap, point.factor))
+    return arms, targets, arms.size + targets.size - before
+
+
+def _members(point: Point, gap: float, forget: bool) -> tuple[WorkingSet, WorkingSet]:
+    """Arms and targets with weight or near to getting some, and always arms that span: optima can be singular."""
+    w, mu = point.answer.weights, point.answer.multipliers
+    arms = np.ones(w.size, dtype=bool)
+    targets = np.ones(mu.size, dtype=bool)
+    size = 1.5 * batch_size(point.factor.shape[0])
+    if forget and w.size > size:
+        arms = (w > 1e-2 / w.size) | (point.sensitivities > (1.0 - 2.0 * gap) * point.sensitivities.max())
+        arms[spanning(point.arms.vectors)] = True
+    if forget and mu.size > size:
+        targets = (mu > 1e-2 / mu.size) | (point.variances > (1.0 - 2.0 * gap) * point.variances.max())
+    return point.arms.kept(arms, w), point.targets.kept(targets, mu)
+
+
+def _record(canonical: Canonical, trace: Trace, point: Point, prices: Prices) -> None:
+    value = prices.value * canonical.target_scale
+    support = int(np.count_nonzero(point.answer.weights > 1e-9))
+    trace.record(value, value / (1.0 + prices.gap), prices.gap, support, point.targets.size)
+
+
+def _found(canonical: Canonical, point: Point | None, ended: Status | None, passes: float) -> Found:
+    assert point is not None
+    weights = np.zeros(canonical.problem.arms.n)
+    weights[point.arms.index] = point.answer.weights
+    vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T
+    return Found(weights, Witness(point.targets.index, vectors), ended, passes)
