@@ -123,7 +123,8 @@ def _first(
     arms = WorkingSet(arm_screen.front.take(chosen), arm_screen.vectors.take(chosen, axis=0))
     priced = targets.price(np.eye(r), 0.0)
     few = canonical.problem.targets.m <= FEW
-    worst = np.arange(priced.index.size) if few else violators(priced, 0.0, size, 0.5)
+    # A zero target (an oracle's best item) wants nothing, and has no logarithm.
+    worst = np.flatnonzero(priced.values > 0.0) if few else violators(priced, 0.0, size, 0.5)
     return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
 
 
