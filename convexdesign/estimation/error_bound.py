@@ -73,14 +73,15 @@ def sharp_error_bound(
     The three terms bound (x'(theta-hat - theta))² (Gaussian tail), the weighted sum of centred squares (Laurent and
     Massart 2000, Lemma 1), and the cross term given stage 1 (Gaussian tail); each fails with probability at most
     delta/3 over all arms and both signs. noise="sub-gaussian" (strictly sub-Gaussian laws) multiplies the
-    sqrt(g2 u) term by sqrt(3/2).
+    sqrt(g2 u) term by sqrt(3/2): their centred squares have the chi-square's upper tail, and, since E e⁴ <= 3 s⁴,
+    log E exp(-t (e² - s²)) <= (3/2) t² s⁴ below, in place of t² s⁴.
 
     Raises InputError for counts or bounds that make no sense, UnidentifiableError where the pulls of a stage leave
     an arm undetermined. Source: a refinement of Weltz et al. (2023), section 3 and appendix D.2.
 
     >>> import convexdesign as cd
     >>> cd.estimation.sharp_error_bound([[1.0], [0.5]], [500, 0], [500, 0], (0.5, 1.0), delta=0.05).round(3)
-    array([0.311, 0.093])
+    array([0.297, 0.074])
     """
     X = np.asarray(read_rows(arms, "arms").values, dtype=float)
     first = whole_counts(stage_1, "stage_1", X.shape[0])

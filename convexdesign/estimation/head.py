@@ -109,7 +109,7 @@ class Head(AskTell):
     >>> head = cd.estimation.Head([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], budget=2000, variance_bounds=(0.1, 9.0))
     >>> env = cd.simulation.LinearEnvironment(head.arms, [1.0, 2.0], Sigma=[[1.0, 0.0], [0.0, 4.0]], rng=0)
     >>> model = cd.simulation.simulate(head, env)
-    >>> abs(model.variances - [1.0, 4.0, 2.92]).max() < 1.0
+    >>> bool(abs(model.variances - [1.0, 4.0, 2.92]).max() < 1.0)
     True
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.estimation.row_space import row_space
 
@@ -19,7 +19,7 @@ LEAST_RISE = 1e-2
 CANDIDATES = 32
 
 
-def spanning_arms(rows: Floats) -> Indices:
+def spanning_arms(rows: ArrayLike) -> Indices:
     """Indices U of rank(rows) rows with locally largest zeta_min(rows[U]), in increasing order; rows (n, M).
 
     Starts from pivoted QR and exchanges one row at a time: first the exchange that most decreases |rows[U]^-1|_F
@@ -30,12 +30,13 @@ def spanning_arms(rows: Floats) -> Indices:
     Source: Weltz et al. (2023), appendix C. The singular value that the proof needs is that of the matrix; the
     printed objective has its inverse.
 
-    >>> spanning_arms(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.0, 0.5]])).tolist()
-    [1, 2]
+    >>> import convexdesign as cd
+    >>> cd.estimation.spanning_arms([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.0, 0.5]]).tolist()
+    [0, 2]
     """
     from scipy.linalg import qr
 
-    coordinates = _orthonormal_coordinates(rows)
+    coordinates = _orthonormal_coordinates(np.asarray(rows, dtype=float))
     rank = coordinates.shape[1]
     U = np.array(qr(coordinates.T, mode="r", pivoting=True)[1][:rank], dtype=np.intp)
     while True:
