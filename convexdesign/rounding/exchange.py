@@ -1,0 +1,127 @@
+"""Local exchange: move one pull from an arm to another while that lowers the criterion, from several starts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.rounding.criterion import Criterion, inverse_factor
+from convexdesign.rounding.limits import Limits
+
+__all__ = ["exchange"]
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# A swap must lower the criterion by a share of what one pull in N is worth, and by more than rounding.
+PROGRESS = 1e-3
+LEAST_PROGRESS = 1e-10
+# Arms on each side of a swap that are looked at first, and the number of pairs up to which all are.
+SHORTLIST = 20
+ALL_PAIRS = 10_000
+
+
+def exchange(
+    arms: Array,
+    counts: Counts,
+    bounds: Limits,
+    criterion: Criterion,
+    prior: Array | None = None,
+    *,
+    starts: int = 1,
+    max_moves: int = 300,
+    rng: np.random.Generator | None = None,
+) -> Counts:
+    """Counts (n,) with the same total and a criterion no larger than that of the given ones; within the limits.
+
+    arms (n, r); counts (n,) with nonsingular information; prior (r, r) TOTAL information held. Each move is the best
+    swap of one pull, evaluated on the true criterion by rank-two updates; replicates are allowed. Beyond the first,
+    a start moves a few pulls of the best design so far at random and descends again (rng, fixed by default).
+
+    Source: Fedorov (1972), Theory of Optimal Experiments; Mitchell (1974); restarts as in iterated local search.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    enough = 1.0 - max(PROGRESS / bounds.total, LEAST_PROGRESS)
+    best, best_value = _descend(arms, counts, bounds, criterion, prior, enough, max_moves)
+    for _ in range(starts - 1):
+        trial, value = _descend(arms, _kick(best, bounds, rng), bounds, criterion, prior, enough, max_moves)
+        if value < best_value * enough:
+            best, best_value = trial, value
+    return best
+
+
+def _information(arms: Array, counts: Counts, prior: Array | None) -> Array:
+    used = np.flatnonzero(counts)
+    M = (arms[used] * counts[used, None]).T @ arms[used]
+    return M if prior is None else M + prior
+
+
+def _kick(counts: Counts, bounds: Limits, rng: np.random.Generator) -> Counts:
+    """Move a few pulls at random between arms with room."""
+    out = counts.copy()
+    for _ in range(1 + rng.poisson(1.0 + 0.15 * min(bounds.total, 40))):
+        pulled = np.flatnonzero(out > bounds.lower)
+        if pulled.size == 0:
+            break
+        out[rng.choice(pulled)] -= 1
+        out[rng.choice(np.flatnonzero(out < bounds.upper))] += 1
+    return out
+
+
+def _descend(
+    arms: Array,
+    counts: Counts,
+    bounds: Limits,
+    criterion: Criterion,
+    prior: Array | None,
+    enough: float,
+    max_moves: int,
+) -> tuple[Counts, float]:
+    """Best swaps one after another while each multiplies the criterion by less than `enough`."""
+    counts = counts.copy()
+    M = _information(arms, counts, prior)
+    value = criterion.value(M)
+    for _ in range(max_moves):
+        F = inverse_factor(M)
+        if F is None:
+            break
+        move = _best_swap(arms, counts, bounds, criterion, F, value * enough)
+        if move is None:
+            break
+        i, j = move
+        changed = M - np.outer(arms[i], arms[i]) + np.outer(arms[j], arms[j])
+        new_value = criterion.value(changed)
+        if new_value >= value * enough:
+            break
+        counts[i] -= 1
+        counts[j] += 1
+        M, value = changed, new_value
+    return counts, value
+
+
+def _best_swap(
+    arms: Array, counts: Counts, bounds: Limits, criterion: Criterion, F: Array, below: float
+) -> tuple[int, int] | None:
+    """The swap (from, to) with the smallest criterion if that is below `below`: among a shortlist, else among all."""
+    out = np.flatnonzero(counts > bounds.lower)
+    into = np.flatnonzero(counts < bounds.upper)
+    if out.size == 0 or into.size == 0:
+        return None
+    # Worth of a pull: the derivative of the criterion, averaged over nearly worst targets.
+    G = criterion.cuts(F, SHORTLIST).mean(axis=0)
+    worth = np.einsum("ij,ij->i", arms @ G, arms)
+    few_out = out[np.argsort(worth[out], kind="stable")[:SHORTLIST]]
+    few_into = into[np.argsort(-worth[into], kind="stable")[:SHORTLIST]]
+    found = _least(criterion, F, arms, few_out, few_into, below)
+    shortened = few_out.size < out.size or few_into.size < into.size
+    if found is None and shortened and out.size * into.size <= ALL_PAIRS:
+        found = _least(criterion, F, arms, out, into, below)
+    return found
+
+
+def _least(
+    criterion: Criterion, F: Array, arms: Array, out: NDArray[np.intp], into: NDArray[np.intp], below: float
+) -> tuple[int, int] | None:
+    phi = criterion.swaps(F, arms[out], arms[into])
+    a, b = np.unravel_index(int(np.argmin(phi)), phi.shape)
+    return (int(out[a]), int(into[b])) if phi[a, b] < below else None

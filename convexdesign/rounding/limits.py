@@ -1,0 +1,123 @@
+"""What a whole-number design must respect: a total, least and most pulls per arm, and enough arms to estimate at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
+
+from convexdesign.errors import InputError
+
+__all__ = ["MAX_TOTAL", "Limits", "completing_arms", "limits"]
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# Beyond 2^53 a double no longer holds every integer, and counts meet doubles in the information matrix.
+MAX_TOTAL = 2**53
+# An arm adds a direction when what is left of it is more than this share of the largest arm.
+RANK_TOLERANCE = 1e-9
+# How much an arm without weight counts, beside the heaviest, when arms are picked to complete the rank.
+LEAST_PREFERENCE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """lower <= counts <= upper, entry by entry, both int64 of shape (n,); an arm without a cap has upper = total."""
+
+    total: int
+    lower: Counts
+    upper: Counts
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing but the total and the sign restricts the counts."""
+        return not self.lower.any() and bool(np.all(self.upper == self.total))
+
+
+def limits(total: int, n_arms: int, min_counts: ArrayLike | None = None, max_counts: ArrayLike | None = None) -> Limits:
+    """Checked limits for `total` pulls over `n_arms` arms; scalars apply to every arm.
+
+    Raises InputError naming the arm and the value: a negative or fractional count, a minimum above its maximum, or
+    limits that no `total` pulls can meet.
+    """
+    if isinstance(total, bool) or int(total) != total or total < 1:
+        raise InputError(f"n is {total}; the number of pulls must be a whole number of at least 1")
+    if total > MAX_TOTAL:
+        raise InputError(f"n is {total}; at most 2^53 = {MAX_TOTAL} pulls can be counted exactly")
+    total = int(total)
+    lower = _read("min_counts", min_counts, n_arms, 0)
+    upper = np.minimum(_read("max_counts", max_counts, n_arms, total), total)
+    crossed = np.flatnonzero(lower > upper)
+    if crossed.size:
+        i = crossed[0]
+        raise InputError(f"min_counts[{i}] = {lower[i]} exceeds what is allowed, {upper[i]}; raise the cap or n")
+    if min_counts is not None and (least := sum(lower.tolist())) > total:
+        raise InputError(f"min_counts add up to {least}, more than n = {total}; the least n is that sum")
+    if max_counts is not None and (most := sum(upper.tolist())) < total:
+        raise InputError(f"max_counts add up to {most}, less than n = {total}; lower n or raise caps")
+    return Limits(total, lower, upper)
+
+
+def _read(name: str, given: ArrayLike | None, n: int, default: int) -> Counts:
+    if given is None:
+        return np.full(n, default, dtype=np.int64)
+    values = np.asarray(given)
+    if values.ndim == 0:
+        values = np.full(n, values)
+    if values.shape != (n,):
+        raise InputError(f"{name} has shape {values.shape}; give one number, or one for each of the {n} arms")
+    # Infinity is a natural way to write "no cap".
+    wrong = np.flatnonzero(~((values >= 0) & ((values == np.floor(values)) | (values == np.inf))))
+    if wrong.size:
+        raise InputError(f"{name}[{wrong[0]}] is {values[wrong[0]]}; counts must be whole numbers >= 0")
+    return np.minimum(values, MAX_TOTAL).astype(np.int64)
+
+
+def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Limits) -> NDArray[np.intp]:
+    """Arms which, one pull each, make `held` + the minimum counts' information nonsingular; heavy arms preferred.
+
+    arms (n, r); held (r, r) or None. Raises InputError naming the least n that works when n is too small, or the
+    reason when no n works.
+    """
+    r = arms.shape[1]
+    must = bounds.lower > 0
+    base = [arms[must]]
+    if held is not None:
+        lam, Q = np.linalg.eigh(held)
+        base.append((Q[:, lam > 1e-12 * max(lam[-1], 0.0)] * np.sqrt(lam[lam > 1e-12 * max(lam[-1], 0.0)])).T)
+    rows = np.vstack(base)
+    # Project the arms on what is not yet measured and pick greedily; sqrt(w) prefers arms the design itself uses.
+    rank, N = _null_space(rows, r)
+    if rank == r:
+        return np.empty(0, dtype=np.intp)
+    open_arms = np.flatnonzero((bounds.upper > 0) & ~must)
+    preference = np.sqrt(np.maximum(weights[open_arms], 0) / max(float(weights.max()), 1e-300)) + LEAST_PREFERENCE
+    rest = arms[open_arms] @ N
+    R, pivots = qr((rest * preference[:, None]).T, mode="r", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    size = LEAST_PREFERENCE * np.sqrt(np.square(arms).sum(axis=1).max())
+    found = int(np.sum(diagonal > RANK_TOLERANCE * size))
+    if found < r - rank:
+        raise InputError(
+            f"the arms that may be pulled span {rank + found} of {r} dimensions, so no n works: "
+            "allow more arms in max_counts"
+        )
+    least = int(bounds.lower.sum()) + r - rank
+    if bounds.total < least:
+        raise InputError(
+            f"n = {bounds.total} pulls cannot estimate all {r} dimensions of the range of the arms; "
+            f"the least n that works is {least}"
+        )
+    return open_arms[pivots[: r - rank]]
+
+
+def _null_space(rows: Array, r: int) -> tuple[int, Array]:
+    """The rank of the rows, and an orthonormal basis (r, r - rank) of what they leave unmeasured."""
+    if rows.shape[0] == 0:
+        return 0, np.eye(r)
+    _, s, Vt = np.linalg.svd(rows, full_matrices=True)
+    rank = int(np.sum(s > RANK_TOLERANCE * s[0])) if s.size and s[0] > 0 else 0
+    return rank, Vt[rank:].T

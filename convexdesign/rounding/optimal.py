@@ -1,0 +1,241 @@
+"""The best whole-number design, proven: branch and bound on outer approximations, HiGHS solving the linear programs.
+
+For every cut matrix G, 1/phi(M) <= tr(G M) for all M (rounding/criterion.py; for a target v the tightest rescaling of
+t >= 2 b'v - b'Mb, b = Cv), so over the counts in a box
+
+    1/phi* <= max over n of min_k ( p_k + sum_i n_i g_ki ),    g_ki = u_i'G_k u_i,  p_k = tr(G_k prior),
+
+a linear program. HiGHS only proposes: its multipliers y >= 0, sum 1, give the bound sum_k y_k p_k + max_n n'(G'y), a
+knapsack summed here, which holds whatever the solver did; its counts are evaluated on the criterion itself.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.errors import ConvexDesignError, SolverError
+from convexdesign.rounding.criterion import Criterion, inverse_factor
+from convexdesign.rounding.limits import Limits
+
+__all__ = ["Proven", "prove_optimal"]
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# Allowance for rounding in the sums behind every bound: each has at most a few thousand nonnegative terms.
+ROUNDING = 1e-11
+# Targets that may give cuts at one point, and the cutting rounds at the root and below it.
+CUTS_AT_ONCE = 6
+ROOT_ROUNDS = 60
+NODE_ROUNDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """counts (n,) int64; value phi; lower_bound <= phi of every whole-number design within the limits; nodes searched."""
+
+    counts: Counts
+    value: float
+    lower_bound: float
+    nodes: int
+
+    @property
+    def gap(self) -> float:
+        """value / lower_bound - 1, proven; at most the tolerance unless time ran out."""
+        return max(self.value / self.lower_bound - 1.0, 0.0) if self.lower_bound > 0 else np.inf
+
+
+def prove_optimal(
+    arms: Array,
+    start: Counts,
+    bounds: Limits,
+    criterion: Criterion,
+    prior: Array | None = None,
+    *,
+    tol: float = 1e-6,
+    time_limit: float = 60.0,
+) -> Proven:
+    """The counts with the smallest phi(prior + sum_i n_i u_i u_i') among all with this total and these limits.
+
+    arms (n, r); start (n,) feasible counts, best found by exchange; prior (r, r) TOTAL information held. Ends when the
+    proven gap is at most tol or after time_limit seconds, with the gap proven by then.
+
+    Raises ConvexDesignError when highspy is not installed (extra `exact`).
+    Source: Duran and Grossmann (1986), Quesada and Grossmann (1992), outer approximation.
+    """
+    deadline = time.monotonic() + time_limit
+    search = _Search(arms, start, bounds, criterion, prior, tol)
+    root = _Node(bounds.lower, bounds.upper)
+    # Nodes are kept by their proven bound on 1/phi, largest first.
+    queue: list[tuple[float, int, _Node]] = [(-np.inf, 0, root)]
+    nodes = 0
+    while queue and -queue[0][0] > search.cutoff and time.monotonic() < deadline:
+        parent_bound, _, node = heapq.heappop(queue)
+        nodes += 1
+        bound, point = search.bound(node, ROOT_ROUNDS if nodes == 1 else NODE_ROUNDS)
+        bound = min(bound, -parent_bound)
+        if bound <= search.cutoff:
+            search.pruned = max(search.pruned, bound)
+            continue
+        for child in node.split(point):
+            heapq.heappush(queue, (-bound, nodes * 2 + len(queue), child))
+    best = max([search.best, search.pruned] + [-b for b, _, _ in queue[:1]])
+    value = 1.0 / search.best if search.best > 0 else np.inf
+    return Proven(search.counts, value, (1.0 - ROUNDING) / best, nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    lower: Counts
+    upper: Counts
+
+    def split(self, point: Array) -> list[_Node]:
+        """Two boxes that hold every whole-number point of this one, cut where the point is most fractional."""
+        distance = np.abs(point - np.round(point))
+        open_arms = self.lower < self.upper
+        i = int(np.argmax(np.where(open_arms, distance, -1.0)))
+        if distance[i] < 1e-6:  # a whole point that its cuts do not yet close: cut the widest range around it
+            i = int(np.argmax(self.upper - self.lower))
+        at = int(np.clip(np.floor(point[i] + 1e-9), self.lower[i], self.upper[i] - 1))
+        below, above = self.upper.copy(), self.lower.copy()
+        below[i], above[i] = at, at + 1
+        return [_Node(self.lower, below), _Node(above, self.upper)]
+
+
+class _Search:
+    """Incumbent, cuts and the linear program they form; s = 1/phi is maximised."""
+
+    def __init__(
+        self, arms: Array, start: Counts, bounds: Limits, criterion: Criterion, prior: Array | None, tol: float
+    ):
+        self.arms, self.criterion, self.prior, self.tol = arms, criterion, prior, tol
+        self.total = bounds.total
+        self.counts = start
+        self.best = 1.0 / criterion.value(self.information(start))
+        self.pruned = 0.0
+        self.g = np.empty((0, arms.shape[0]))
+        self.p = np.empty(0)
+        self.lp = _LinearProgram(arms.shape[0], self.total)
+        self.offer(start)
+
+    @property
+    def cutoff(self) -> float:
+        """Boxes whose bound on 1/phi is below this hold nothing better than the incumbent by more than tol."""
+        return self.best * (1.0 + self.tol) * (1.0 - 2 * ROUNDING)
+
+    def information(self, counts: Array | Counts) -> Array:
+        M = (self.arms * counts[:, None]).T @ self.arms
+        return M if self.prior is None else M + self.prior
+
+    def offer(self, counts: Counts) -> None:
+        """Take counts as the incumbent when they are better, and cut at them."""
+        M = self.information(counts)
+        value = self.criterion.value(M)
+        if 1.0 / value > self.best:
+            self.best, self.counts = 1.0 / value, counts
+        self.cut(M)
+
+    def cut(self, M: Array) -> float:
+        """Add the cuts that are tight at M; returns 1/phi there (regularised where M is singular)."""
+        F = inverse_factor(M)
+        if F is None:
+            F = inverse_factor(M + 1e-6 * np.trace(M) / M.shape[0] * np.eye(M.shape[0]))
+            if F is None:
+                return 0.0
+        G = self.criterion.cuts(F, CUTS_AT_ONCE)
+        g = np.einsum("ir,krs,is->ki", self.arms, G, self.arms, optimize=True)
+        p = np.zeros(len(G)) if self.prior is None else np.einsum("krs,rs->k", G, self.prior)
+        self.g, self.p = np.vstack([self.g, g]), np.concatenate([self.p, p])
+        self.lp.add_cuts(g, p, self.best)
+        return float(np.einsum("krs,rs->k", G, M).min())
+
+    def bound(self, node: _Node, rounds: int) -> tuple[float, Array]:
+        """A proven upper bound on 1/phi in the box, and the linear program's last point."""
+        proven, point = np.inf, node.lower.astype(float)
+        if node.lower.sum() > self.total or node.upper.sum() < self.total:
+            return -np.inf, point
+        for _ in range(rounds):
+            point, y = self.lp.solve(node.lower, node.upper)
+            bound = self.dual_bound(y, node)
+            improved = proven - bound
+            proven = min(proven, bound)
+            if proven <= self.cutoff:
+                break
+            whole = np.round(point).astype(np.int64)
+            if np.abs(point - whole).max() < 1e-6 and whole.sum() == self.total:
+                self.offer(whole)
+            elif self.cut(self.information(point)) > 0.999 * proven:
+                break
+            if improved < 1e-3 * (proven - self.cutoff):
+                break
+        return proven, point
+
+    def dual_bound(self, y: Array, node: _Node) -> float:
+        """sum_k y_k p_k + max of n'(G'y) over the box with this total, for any y >= 0 with sum 1."""
+        y = np.maximum(y, 0.0)
+        if not y.sum() > 0:
+            return np.inf
+        y = y / y.sum()
+        q = y @ self.g
+        room = self.total - int(node.lower.sum())
+        order = np.argsort(-q)
+        width = (node.upper - node.lower)[order]
+        taken = np.minimum(width, np.maximum(room - (np.cumsum(width) - width), 0))
+        return float(y @ self.p + node.lower @ q + taken @ q[order]) * (1.0 + ROUNDING)
+
+
+class _LinearProgram:
+    """max s subject to s <= p_k + g_k'n for the cuts, sum n = N, n in a box; kept warm in HiGHS."""
+
+    def __init__(self, n: int, total: int):
+        try:
+            import highspy
+        except ImportError as error:
+            raise ConvexDesignError(
+                "method='optimal' needs highspy: install the extra with pip install 'convexdesign[exact]'"
+            ) from error
+
+        class Quiet(highspy.Highs):  # type: ignore[misc]
+            """Silent before its constructor, which enables callbacks, has a chance to print a banner."""
+
+            def enableCallbacks(self) -> None:
+                self.setOptionValue("output_flag", False)
+                super().enableCallbacks()
+
+        self.n = n
+        self.highs: Any = Quiet()
+        self.highs.setOptionValue("output_flag", False)
+        self.highs.setOptionValue("threads", 1)
+        self.infinity = highspy.kHighsInf
+        self.scale: float | None = None
+        self.columns = np.arange(n, dtype=np.int32)
+        for _ in range(n):
+            self.highs.addVar(0.0, float(total))
+        self.highs.addVar(-self.infinity, self.infinity)
+        self.highs.changeColCost(n, -1.0)
+        self.highs.addRow(float(total), float(total), n, self.columns, np.ones(n))
+
+    def add_cuts(self, g: Array, p: Array, best: float) -> None:
+        """s <= p_k + g_k'n, in units where the first incumbent has s = 1."""
+        if self.scale is None:
+            self.scale = 1.0 / best if best > 0 else 1.0 / float(g.max() + p.max())
+        index = np.arange(self.n + 1, dtype=np.int32)
+        for gk, pk in zip(g, p):
+            row = np.append(-self.scale * gk, 1.0)
+            self.highs.addRow(-self.infinity, float(self.scale * pk), self.n + 1, index, row)
+
+    def solve(self, lower: Counts, upper: Counts) -> tuple[Array, Array]:
+        """A point (n,) and the multipliers of the cuts; neither is trusted."""
+        self.highs.changeColsBounds(self.n, self.columns, lower.astype(float), upper.astype(float))
+        self.highs.run()
+        solution = self.highs.getSolution()
+        if len(solution.col_value) != self.n + 1:
+            raise SolverError("HiGHS returned no point for a linear program that has one; use method='exchange'")
+        point = np.clip(np.array(solution.col_value[: self.n]), lower, upper)
+        return point, -np.array(solution.row_dual[1:])
