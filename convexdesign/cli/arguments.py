@@ -10,10 +10,15 @@ import typer
 __all__ = [
     "KINDS",
     "AsJson",
+    "Decimal",
+    "Delimiter",
     "Direction",
+    "Interest",
     "Items",
     "Kind",
+    "Matrix",
     "NoiseVariance",
+    "Region",
     "Source",
     "Targets",
     "Theta",
@@ -31,6 +36,11 @@ KINDS = (
     "level-set-oracle",
     "c-optimal",
     "d-optimal",
+    "ds-optimal",
+    "a-optimal",
+    "i-optimal",
+    "average-variance",
+    "e-optimal",
 )
 
 Source = Annotated[
@@ -69,5 +79,26 @@ NoiseVariance = Annotated[
 Direction = Annotated[
     str | None,
     typer.Option("--direction", metavar="CSV|a,b,...", help="The combination of theta to estimate, for c-optimal."),
+]
+Interest = Annotated[
+    str | None,
+    typer.Option(
+        "--interest",
+        metavar="CSV|i,j,...",
+        help="The parameters of interest, for ds-optimal: indices from 0, or a file with one combination a column.",
+    ),
+]
+Region = Annotated[
+    Path | None, typer.Option("--region", metavar="CSV", help="Where to predict, one point a row, for i-optimal.")
+]
+Matrix = Annotated[
+    Path | None, typer.Option("--matrix", metavar="CSV", help="The matrix M of weights, for average-variance.")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option("--delimiter", metavar="CHAR", help="What separates cells in CSV files; found out if left out."),
+]
+Decimal = Annotated[
+    str | None, typer.Option("--decimal", metavar="CHAR", help="The decimal mark in CSV files; found out if left out.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, also for errors, and nothing else.")]

@@ -53,14 +53,14 @@ def demo(
         ax = plot_comparison(
             {INFORMED: informed.weights, BLIND: blind.weights},
             informed.problem.arms.names,
-            title=f"{file.title}\nequal noise assumed: {judged.value / informed.value:.2f} times the measurements",
-            ax=new_axes((7.5, 5.0)),
+            title=f"Designing as if all noise were equal takes {judged.value / informed.value:.2f} times the measurements",
+            ax=new_axes((7.5, 4.6)),
         )
         save_picture(ax, plot)
     if as_json:
         print_json(document(file, informed, blind, judged))
     else:
-        show(file, informed, blind, judged)
+        show(informed, blind, judged)
     certified = informed.status.name == blind.status.name == "CERTIFIED"
     raise typer.Exit(ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED)
 
@@ -87,13 +87,13 @@ def document(file: ProblemFile, informed: Design, blind: Design, judged: Verific
     }
 
 
-def show(file: ProblemFile, informed: Design, blind: Design, judged: Verification) -> None:
+def show(informed: Design, blind: Design, judged: Verification) -> None:
     """Both designs for a reader."""
     from convexdesign.cli.output import print_line, print_table
 
     problem = informed.problem
     noise = [1.0] * problem.n_arms if problem.noise_variance is None else problem.noise_variance
-    print_line(file.title)
+    print_line("Experiment 2 of Weltz et al. (2023): which of six arms is best, when their noise differs?")
     print_line()
     print_line("Share of the measurements that each arm should get:")
     print_table(

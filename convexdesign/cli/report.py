@@ -17,6 +17,14 @@ __all__ = ["design_document", "problem_document", "show_design", "write_weights"
 # A terminal is read, not scrolled: larger supports go to --output or --json.
 ROWS_SHOWN = 20
 
+VALUES = {
+    "MINIMAX": "max variance",
+    "AVERAGE": "average variance",
+    "D": "log det",
+    "DS": "log det",
+    "E": "least eigenvalue",
+}
+
 
 def problem_document(problem: DesignProblem) -> dict[str, Any]:
     """What was solved: kind, criterion, sizes."""
@@ -37,7 +45,8 @@ def design_document(design: Design) -> dict[str, Any]:
         "status": design.status.name,
         "certified": design.status.name == "CERTIFIED",
         "value": design.value,
-        "lower_bound": design.lower_bound,
+        "bound": design.bound,
+        "lower_bound": None if design.problem.criterion.maximised else design.bound,
         "gap": design.gap,
         "tol": design.tol,
         "weights": design.weights,
@@ -54,19 +63,19 @@ def design_document(design: Design) -> dict[str, Any]:
 def show_design(design: Design) -> None:
     """The design for a reader: what was solved, how good it is, and where to measure."""
     problem = design.problem
-    bound = "upper bound" if maximised(problem) else "lower bound"
+    bound = "upper bound" if problem.criterion.maximised else "lower bound"
     print_line(f"{problem.kind}: {problem.n_arms:,} arms in {problem.arms.d} dimensions, {problem.targets.m:,} targets")
     print_line()
-    print_line(f"{value_name(problem):<12} {design.value:.8g}")
-    print_line(f"{bound:<12} {design.bound:.8g}")
-    print_line(f"{'gap':<12} {verdict(design)}")
-    print_line(f"{'method':<12} {method_line(design)}")
+    print_line(f"{value_name(problem):<16} {design.value:.8g}")
+    print_line(f"{bound:<16} {design.bound:.8g}")
+    print_line(f"{'gap':<16} {verdict(design)}")
+    print_line(f"{'method':<16} {method_line(design)}")
     print_line()
     order = design.support[(-design.weights[design.support]).argsort(kind="stable")]
     shown = order[:ROWS_SHOWN]
     print_table(
         ("arm", "weight"),
-        [(problem.arm_name(int(i)), f"{design.weights[i]:.6f}") for i in shown],
+        [(problem.arm_name(int(i)), weight_text(design.weights[i])) for i in shown],
         left=("arm",),
     )
     if order.size > shown.size:
@@ -74,13 +83,14 @@ def show_design(design: Design) -> None:
         print_line(f"and {order.size - shown.size:,} more arms with weight {rest:.6f} together; --output writes all")
 
 
-def maximised(problem: DesignProblem) -> bool:
-    return problem.criterion.value.startswith("max")
+def weight_text(weight: float) -> str:
+    """Six decimals, and the power of ten where those would read as zero."""
+    return f"{weight:.6f}" if weight >= 5e-7 or weight == 0 else f"{weight:.0e}"
 
 
 def value_name(problem: DesignProblem) -> str:
     """What the value is, in one or two words."""
-    return {"MINIMAX": "max variance", "D": "log det"}.get(problem.criterion.name, "value")
+    return VALUES[problem.criterion.name]
 
 
 def verdict(design: Design) -> str:

@@ -9,10 +9,15 @@ import typer
 
 from convexdesign.cli.arguments import (
     AsJson,
+    Decimal,
+    Delimiter,
     Direction,
+    Interest,
     Items,
     Kind,
+    Matrix,
     NoiseVariance,
+    Region,
     Source,
     Targets,
     Theta,
@@ -32,6 +37,11 @@ def solve(
     threshold: Threshold = None,
     noise_variance: NoiseVariance = None,
     direction: Direction = None,
+    interest: Interest = None,
+    region: Region = None,
+    matrix: Matrix = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     tol: Annotated[float, typer.Option("--tol", help="The relative gap to prove.")] = 1e-6,
     method: Annotated[
         str,
@@ -81,6 +91,11 @@ def solve(
         threshold=threshold,
         noise_variance=noise_variance,
         direction=direction,
+        interest=interest,
+        region=region,
+        matrix=matrix,
+        delimiter=delimiter,
+        decimal=decimal,
     )
     design = solve_problem(
         stated, method=method, tol=tol, time_limit=time_limit, formulation=formulation, backend=backend

@@ -9,10 +9,15 @@ import typer
 
 from convexdesign.cli.arguments import (
     AsJson,
+    Decimal,
+    Delimiter,
     Direction,
+    Interest,
     Items,
     Kind,
+    Matrix,
     NoiseVariance,
+    Region,
     Source,
     Targets,
     Theta,
@@ -42,6 +47,11 @@ def verify(
     threshold: Threshold = None,
     noise_variance: NoiseVariance = None,
     direction: Direction = None,
+    interest: Interest = None,
+    region: Region = None,
+    matrix: Matrix = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     tol: Annotated[
         float | None,
         typer.Option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap."),
@@ -75,13 +85,22 @@ def verify(
         threshold=threshold,
         noise_variance=noise_variance,
         direction=direction,
+        interest=interest,
+        region=region,
+        matrix=matrix,
+        delimiter=delimiter,
+        decimal=decimal,
     )
     names = stated.arms.names
     if weights is not None:
-        result = verify_design(stated, weights=read_vector(weights, stated.n_arms, names=names))
+        result = verify_design(
+            stated, weights=read_vector(weights, stated.n_arms, names=names, delimiter=delimiter, decimal=decimal)
+        )
     else:
         assert counts is not None
-        result = verify_design(stated, counts=read_vector(counts, stated.n_arms, names=names))
+        result = verify_design(
+            stated, counts=read_vector(counts, stated.n_arms, names=names, delimiter=delimiter, decimal=decimal)
+        )
     low, high = result.efficiency_interval
     gap = 1.0 / low - 1.0 if low > 0 else float("inf")
     known = high - low <= WIDEST_INTERVAL
@@ -91,7 +110,8 @@ def verify(
             {
                 "problem": problem_document(stated),
                 "value": result.value,
-                "lower_bound": result.lower_bound,
+                "bound": result.lower_bound,
+                "lower_bound": None if stated.criterion.maximised else result.lower_bound,
                 "efficiency": result.efficiency,
                 "efficiency_interval": [low, high],
                 "gap": gap,
@@ -108,10 +128,10 @@ def show(name: str, value: float, bound: float, low: float, high: float, gap: fl
     """The verification for a reader."""
     from convexdesign.cli.output import print_line
 
-    print_line(f"{name:<12} {value:.8g}")
-    print_line(f"{'bound':<12} {bound:.8g}")
-    print_line(f"{'efficiency':<12} between {low:.7f} and {high:.7f}, both proven")
+    print_line(f"{name:<16} {value:.8g}")
+    print_line(f"{'bound':<16} {bound:.8g}")
+    print_line(f"{'efficiency':<16} between {low:.7f} and {high:.7f}, both proven")
     if low <= 0:
         print_line("the design does not measure some target at all, so no number of measurements suffices")
     elif tol is not None:
-        print_line(f"{'gap':<12} {gap:.1e}: {'within' if gap <= tol else 'NOT within'} the tolerance {tol:.1e}")
+        print_line(f"{'gap':<16} {gap:.1e}: {'within' if gap <= tol else 'NOT within'} the tolerance {tol:.1e}")

@@ -34,9 +34,7 @@ class AllocationData:
     hidden_weight: float
 
 
-def allocation_data(
-    weights: ArrayLike, names: Sequence[str] | None = None, max_bars: int = 20
-) -> AllocationData:
+def allocation_data(weights: ArrayLike, names: Sequence[str] | None = None, max_bars: int = 20) -> AllocationData:
     """Which arms to show: all of them in their order if at most `max_bars`, else the largest of the support.
 
     weights: (n,) nonnegative. names: n arm names; indices where None. Raises InputError on a wrong shape, a
@@ -115,12 +113,12 @@ def arm_names(names: Sequence[str] | None, n: int) -> Sequence[str] | None:
 
 
 def percent(share: float) -> str:
-    """A share as text with one decimal, so that a tiny positive share never reads as zero.
+    """A share as text with one decimal; below one in a million it is a solver's dust, and reads as zero.
 
-    >>> percent(0.25), percent(0.0), percent(2e-5)
+    >>> percent(0.25), percent(1e-9), percent(2e-5)
     ('25.0 %', '0 %', '<0.1 %')
     """
-    if share == 0:
+    if share < 1e-6:
         return "0 %"
     return "<0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
 
@@ -136,6 +134,4 @@ def note_hidden(ax: Axes, hidden: int, amount: str) -> None:
     if hidden:
         arms = "arm is" if hidden == 1 else "arms are"
         text = f"{hidden:,} more measured {arms} not shown\n({amount})"
-        ax.text(
-            0.99, 0.02, text, transform=ax.transAxes, ha="right", va="bottom", color=GREY, fontsize="small"
-        )
+        ax.text(0.99, 0.02, text, transform=ax.transAxes, ha="right", va="bottom", color=GREY, fontsize="small")

@@ -49,9 +49,7 @@ def convergence_data(
         x = np.asarray(positions, dtype=np.float64)
         g = np.asarray(gaps, dtype=np.float64)
         if x.ndim != 1 or x.shape != g.shape:
-            raise InputError(
-                f"history of {method!r}: positions {x.shape} and gaps {g.shape} must be equal vectors"
-            )
+            raise InputError(f"history of {method!r}: positions {x.shape} and gaps {g.shape} must be equal vectors")
         if not np.all(np.isfinite(x)):
             raise InputError(f"history of {method!r}: positions must be finite")
         certified = np.isfinite(g)

@@ -107,13 +107,9 @@ def plot_ellipse(
     draw_targets(ax, data)
     measured = data.weights > 0
     X = data.arms
-    ax.scatter(
-        X[~measured, 0], X[~measured, 1], s=28, facecolors="white", edgecolors=GREY, linewidths=1.2, zorder=4
-    )
+    ax.scatter(X[~measured, 0], X[~measured, 1], s=28, facecolors="white", edgecolors=GREY, linewidths=1.2, zorder=4)
     area = 40 + 460 * data.weights[measured]
-    ax.scatter(
-        X[measured, 0], X[measured, 1], s=area, color=OKABE_ITO["vermillion"], edgecolors="white", zorder=4
-    )
+    ax.scatter(X[measured, 0], X[measured, 1], s=area, color=OKABE_ITO["vermillion"], edgecolors="white", zorder=4)
     # Legend entries of one size; the drawn areas differ from arm to arm.
     ax.scatter([], [], s=60, color=OKABE_ITO["vermillion"], label="arms (area: weight)")
     if not measured.all():

@@ -65,9 +65,7 @@ def sensitivity(
     return np.einsum("ij,ij->i", Y @ middle, Y)
 
 
-def equivalence_data(
-    values: ArrayLike, weights: ArrayLike, positions: ArrayLike | None = None
-) -> EquivalenceData:
+def equivalence_data(values: ArrayLike, weights: ArrayLike, positions: ArrayLike | None = None) -> EquivalenceData:
     """The sensitivities against their bound w's, sorted by position.
 
     values: (n,) from `sensitivity`. weights: (n,). positions: where each arm sits on the axis, for instance
@@ -81,9 +79,7 @@ def equivalence_data(
     s = np.asarray(values, dtype=np.float64)
     x = np.arange(w.size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
     if s.shape != w.shape or x.shape != w.shape:
-        raise InputError(
-            f"sensitivities {s.shape}, weights {w.shape} and positions {x.shape} must have one shape"
-        )
+        raise InputError(f"sensitivities {s.shape}, weights {w.shape} and positions {x.shape} must have one shape")
     bound = float(w @ s) / float(w.sum()) if w.sum() > 0 else 0.0
     if not (np.all(np.isfinite(s)) and bound > 0):
         raise InputError("the sensitivities must be finite and positive somewhere on the support")
