@@ -136,9 +136,9 @@ def _from_frame(frame: Any, what: str) -> tuple[Any, tuple[str, ...] | None, tup
     except TypeError as error:
         raise InputError(f"{what} must be an array, lists or a DataFrame: {error}") from None
     names = _index_names(data)
-    text = [c for c in data.columns if not data[c].dtype.is_numeric() and data[c].dtype != nw.Boolean]
+    text = [c for c in data.columns if not data.get_column(c).dtype.is_numeric() and data.get_column(c).dtype != nw.Boolean]
     if len(text) == 1 and names is None:
-        names = tuple(str(v) for v in data[text[0]].to_list())
+        names = tuple(str(v) for v in data.get_column(text[0]).to_list())
         data = data.drop(text[0])
     elif text:
         raise InputError(f"{what}: column {text[0]!r} is not numeric; drop or encode it")
