@@ -34,9 +34,10 @@ def by_the_formula(arms, first, second, high, delta, widening=1.0):
     return np.array(out)
 
 
-@pytest.mark.parametrize("name", ["experiment_1", "experiment_2", "multivariate_testing"])
+@pytest.mark.parametrize("name", ["experiment_1", "experiment_2", "multivariate_testing", "two_spheres"])
 def test_equals_the_formula(name):
-    arms = getattr(instances, name)().arms
+    options = {"d": 2, "outer": 6, "inner": 4, "rng": 0} if name == "two_spheres" else {}
+    arms = getattr(instances, name)(**options).arms
     rng = np.random.default_rng(0)
     first, second = rng.integers(1, 30, len(arms)), rng.integers(1, 30, len(arms))
     expected = by_the_formula(arms, first, second, 2.5, 0.05)

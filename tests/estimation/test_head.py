@@ -26,6 +26,8 @@ ESTIMATORS = [Head, UniformEstimator, SeparateArmEstimator]
 
 @cache
 def instance(name):
+    if name == "two_spheres":  # more arms than phi has dimensions
+        return instances.two_spheres(3, outer=12, inner=8, rng=0)
     return getattr(instances, name)()
 
 
@@ -166,7 +168,7 @@ def test_batches_cannot_be_changed():
 # Against the raw samples
 
 
-@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("name", [*PAPER, "two_spheres"])
 def test_head_equals_its_definition_on_raw_samples(name):
     inst, rng = instance(name), np.random.default_rng(7)
     env = LinearEnvironment(inst.arms, inst.theta, inst.noise_variance)
@@ -185,8 +187,9 @@ def test_head_equals_its_definition_on_raw_samples(name):
     np.testing.assert_array_equal(model.counts, np.bincount(np.r_[stage_1, stage_2], minlength=env.n_arms))
 
 
-def test_the_uniform_estimator_equals_its_definition_on_raw_samples():
-    inst, rng = instance("experiment_2"), np.random.default_rng(8)
+@pytest.mark.parametrize("name", ["experiment_2", "two_spheres"])
+def test_the_uniform_estimator_equals_its_definition_on_raw_samples(name):
+    inst, rng = instance(name), np.random.default_rng(8)
     env = LinearEnvironment(inst.arms, inst.theta, inst.noise_variance)
     algorithm = UniformEstimator(inst.arms, 300, rng=9)
     arms, y = raw_rewards(env, algorithm.ask().counts, rng)
