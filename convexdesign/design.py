@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
 from convexdesign.errors import InputError
+from convexdesign.exact import ExactDesign, round_design
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
 from convexdesign.problem.storage import problem_from_json, problem_to_json
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Design", "Outcome", "Snapshot", "Stats", "Status", "status_of"]
+__all__ = ["Design", "ExactDesign", "Outcome", "Snapshot", "Stats", "Status", "status_of"]
 
 Floats = NDArray[np.float64]
 
@@ -193,6 +194,41 @@ class Design:
         names = self.problem.arms.names
         return plot_allocation(self.weights, names=names, ax=ax)
 
+    def round(
+        self,
+        n: int,
+        method: str = "auto",
+        *,
+        min_counts: ArrayLike | None = None,
+        max_counts: ArrayLike | None = None,
+        rng: np.random.Generator | None = None,
+        time_limit: float = 60.0,
+    ) -> ExactDesign:
+        """n pulls as whole numbers per arm, with a certified efficiency against the best proportions.
+
+        method: "auto" (the best of the cheap ones), "ceil" (at most n + support pulls, variance at most value / n),
+        "apportion" (efficiency at least 1 - support/n of these weights), "regret" (for few pulls), "exchange" (local
+        search on the criterion) or "optimal" (proven best counts; extra `exact`, time_limit in seconds). min_counts and
+        max_counts: scalar or (n_arms,). Raises InputError when n is too small, naming the least n that works.
+
+        >>> import convexdesign as cd
+        >>> d = cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]]))
+        >>> e = d.round(7)
+        >>> sorted(e.counts.tolist()), round(e.efficiency, 4)
+        ([3, 4], 0.8571)
+        """
+        return round_design(
+            self.canonical,
+            self.weights,
+            self.bound,
+            n,
+            method=method,
+            min_counts=min_counts,
+            max_counts=max_counts,
+            rng=rng,
+            time_limit=time_limit,
+        )
+
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | Path) -> None:
@@ -244,7 +280,9 @@ class Design:
             )
         try:
             return cls._from_document(document, path)
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"{path}: a field is missing or has the wrong form: {error!r}") from None
 
     @classmethod

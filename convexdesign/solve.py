@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.certificate import certify, stronger
+from convexdesign.certificate import Certificate, certify, stronger
 from convexdesign.design import Design, Outcome, Report, Snapshot, Status, status_of
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
@@ -27,6 +27,8 @@ FORMULATIONS = ("sdp", "matrix-fractional", "socp", "dual-socp", "log-det")
 BACKENDS = ("clarabel", "scs")
 # Below this, float64 cannot tell a proof from rounding.
 SMALLEST_TOL = 1e-12
+# Weights below this share of the tolerance times the largest weight are what an interior point leaves of zero.
+DUST = 1e-2
 
 
 def solve(
@@ -157,12 +159,24 @@ def _certified(canonical: Canonical, outcome: Outcome, tol: float, started: floa
     if not total > 0:
         raise SolverError(f"{outcome.stats.method} returned no positive weight")
     weights = weights / total
-    weights.flags.writeable = False
     certificate = certify(canonical, weights, outcome.witness)
+    weights, certificate = _trimmed(canonical, weights, certificate, tol)
+    weights.flags.writeable = False
     stats = replace(outcome.stats, seconds=time.perf_counter() - started)
     design = Design(canonical.problem, weights, certificate, status_of(certificate, tol, outcome.ended), stats, tol)
     design.__dict__["canonical"] = canonical  # already known; the cached property would find it again
     return design
+
+
+def _trimmed(canonical: Canonical, weights: Floats, certificate: Certificate, tol: float) -> tuple[Floats, Certificate]:
+    """Without the dust that interior points leave on useless arms, where the certificate stays within tol."""
+    dust = (weights > 0) & (weights < DUST * tol * weights.max())
+    if not (dust.any() and certificate.gap <= tol and canonical.problem.weight_set.is_simplex):
+        return weights, certificate
+    swept = np.where(dust, 0.0, weights)
+    swept /= swept.sum()
+    again = certify(canonical, swept, certificate.witness)
+    return (swept, again) if again.gap <= tol else (weights, certificate)
 
 
 def _better(first: Design | None, second: Design) -> Design:

@@ -153,14 +153,10 @@ def test_limits_return_the_best_certified_design_and_warn(method):
 @pytest.mark.parametrize("solver", EXACT + CLASSIC, ids=label)
 def test_interrupts_are_never_swallowed(solver, monkeypatch):
     problem = PROBLEMS["xy"][0]
-    calls = iter(range(100))
 
     def interrupted(*args, **kwargs):
-        if next(calls) >= 1:
-            raise KeyboardInterrupt
-        return original(*args, **kwargs)
+        raise KeyboardInterrupt
 
-    original = type(problem.arms).quadratic
     monkeypatch.setattr(type(problem.arms), "quadratic", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cd.solve(problem, method=solver[0], max_iter=200, tol=1e-12)
