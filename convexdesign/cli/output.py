@@ -84,4 +84,4 @@ def finite(value: Any) -> Any:
 
 def utf8() -> bool:
     """Whether standard output takes any character."""
-    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    return (sys.stdout.encoding or "utf-8").lower().replace("-", "").startswith("utf")
