@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.certificate import Certificate, certify, stronger
+from convexdesign.certificate import Certificate, Witness, certify, stronger
 from convexdesign.design import Design, Outcome, Report, Snapshot, Status, status_of
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
@@ -21,6 +21,7 @@ from convexdesign.problem import Canonical, DesignProblem, canonicalise
 __all__ = ["METHODS", "solve"]
 
 Floats = NDArray[np.float64]
+Prover = Callable[[Floats, Witness | None], Certificate]
 
 METHODS = ("auto", "conic", "frank-wolfe", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative")
 FORMULATIONS = ("sdp", "matrix-fractional", "socp", "dual-socp", "log-det")
@@ -63,6 +64,7 @@ def solve(
     _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
     started = time.perf_counter()
     canonical = canonicalise(problem)
+    prove = prover(canonical)
     reporter = _Reporter(verbose, progress, tol)
     options = _Options(tol, max_iter, time_limit, started, warm_start, formulation, backend, reporter)
     try:
@@ -74,7 +76,7 @@ def solve(
             except SolverError as error:
                 failures.append(f"{name}: {error}")
                 continue
-            best = _better(best, _certified(canonical, outcome, tol, started))
+            best = _better(best, _certified(canonical, outcome, prove, tol, started))
             if best.status is Status.CERTIFIED or best.status is Status.TIME_LIMIT:
                 break
     finally:
@@ -88,6 +90,23 @@ def solve(
             stacklevel=2,
         )
     return best
+
+
+def prover(canonical: Canonical) -> Prover:
+    """The certificate of weights and a witness, with the support function that W needs.
+
+    Bounds on the weights prove themselves; inequalities and DCP constraints are read by the conic programs, which also say
+    so when no weights satisfy them.
+    """
+    weight_set = canonical.problem.weight_set
+    if weight_set.is_box:
+        return lambda weights, witness: certify(canonical, weights, witness)
+    from convexdesign.programs.constraints import Feasible
+
+    feasible = Feasible(weight_set, canonical.problem.arms.n)
+    return lambda weights, witness: certify(
+        canonical, weights, witness, support=feasible.support, feasibility=feasible.violation(weights)
+    )
 
 
 class _Options:
@@ -122,6 +141,8 @@ class _Options:
 
 def _methods(problem: DesignProblem, method: str, formulation: str | None, backend: str | None) -> tuple[str, ...]:
     """The methods to try in turn until one certifies."""
+    if method not in ("auto", "conic") and not problem.weight_set.is_simplex:
+        raise InputError(f"constraints on the weights need method='conic' (or 'auto'), not {method!r}")
     if method != "auto":
         return (method,)
     if formulation is not None or backend is not None or not problem.weight_set.is_simplex:
@@ -152,14 +173,14 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
     return methods[name](canonical, start=start, **common)
 
 
-def _certified(canonical: Canonical, outcome: Outcome, tol: float, started: float) -> Design:
+def _certified(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float, started: float) -> Design:
     """Clip and renormalise the weights, compute the certificate from the data, and judge it."""
     weights = np.maximum(np.nan_to_num(outcome.weights, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
     total = weights.sum()
     if not total > 0:
         raise SolverError(f"{outcome.stats.method} returned no positive weight")
     weights = weights / total
-    certificate = certify(canonical, weights, outcome.witness)
+    certificate = prove(weights, outcome.witness)
     weights, certificate = _trimmed(canonical, weights, certificate, tol)
     weights.flags.writeable = False
     stats = replace(outcome.stats, seconds=time.perf_counter() - started)
@@ -176,7 +197,8 @@ def _trimmed(canonical: Canonical, weights: Floats, certificate: Certificate, to
     swept = np.where(dust, 0.0, weights)
     swept /= swept.sum()
     again = certify(canonical, swept, certificate.witness)
-    return (swept, again) if again.gap <= tol else (weights, certificate)
+    # A direction held only by dust stays held: whether a target lies in what is left would be a matter of rounding.
+    return (swept, again) if again.gap <= tol and again.rank == certificate.rank else (weights, certificate)
 
 
 def _better(first: Design | None, second: Design) -> Design:

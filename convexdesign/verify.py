@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.certificate import Certificate, certify, dimension, relative_gap, stronger
+from convexdesign.certificate import Certificate, dimension, relative_gap, stronger
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.read import read_vector
-from convexdesign.solve import solve
+from convexdesign.solve import prover, solve
 
 __all__ = ["Verification", "verify"]
 
@@ -71,7 +71,7 @@ def verify(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the interval says how well the optimum is known
         reference = solve(problem, tol=REFERENCE_TOL)
     canonical = reference.canonical
-    own = certify(canonical, w, reference.certificate.witness)
+    own = prover(canonical)(w, reference.certificate.witness)
     certificate = stronger(own, reference.certificate, canonical)
     low = 1.0 / (1.0 + certificate.gap)
     high = 1.0 / (1.0 + relative_gap(problem.criterion, own.value, reference.value, dimension(canonical)))
