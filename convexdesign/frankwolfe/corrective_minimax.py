@@ -1,4 +1,13 @@
-"""The corrective step for minimax designs: a primal-dual interior point over weights and multipliers together."""
+"""The corrective step for minimax designs: a primal-dual interior point over weights and multipliers together.
+
+The problem is that of minimax_state: min sum w subject to -log f_v(w) = s_v, w >= 0, s >= 0. With multipliers lambda of
+the weights and mu of the slacks, collected as x = (w, s) and z = (lambda, mu), the optimality conditions are
+
+    r_d = 1 - J'mu - lambda = 0,      r_p = -log f - s = 0,      x z = 0.
+
+A step linearises them with x z = target (Mehrotra's predictor and corrector) and solves for the steps of w and mu:
+(H0 + diag(lambda/w)) dw - J'dmu = r_w / w - r_d and J dw + (s/mu) dmu = r_s / mu - r_p, where r = target - x z.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +27,10 @@ __all__ = ["CorrectedMinimax", "correct_minimax"]
 Floats = NDArray[np.float64]
 
 STEP_TO_BOUNDARY = 0.99
-EQUAL_STEPS_ABOVE = 1e-2
+EQUAL_STEPS_ABOVE = 1.0
+# log f bends strongly where A is nearly singular: a step may not let the residuals grow by more than this.
+GROWTH = 8.0
+HALVINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +48,25 @@ class CorrectedMinimax:
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Weights w (n,), slacks s (m,) and their multipliers lambda (n,), mu (m,); all positive."""
+    """x = (w, s) and z = (lambda, mu), both (n + m,) and positive, with everything that depends on them."""
 
-    w: Floats
-    s: Floats
-    dual: Floats
-    mu: Floats
+    x: Floats
+    z: Floats
+    state: MinimaxState
+    r_d: Floats
+    r_p: Floats
+    gap: float
 
     @property
     def complementarity(self) -> float:
-        return float(self.w @ self.dual + self.s @ self.mu) / (self.w.size + self.s.size)
+        return float(self.x @ self.z) / self.x.size
+
+    @property
+    def merit(self) -> float:
+        """How far from optimal: dual and primal residuals (slack targets count relatively) and complementarity."""
+        n = self.r_d.size
+        primal = (np.abs(self.r_p) / np.maximum(1.0, self.x[n:])).max()
+        return float(np.abs(self.r_d).max() + primal + self.x @ self.z / self.x[:n].sum())
 
 
 def correct_minimax(
@@ -61,29 +82,24 @@ def correct_minimax(
     arms (n, r) and nonzero targets (m, r) in coordinates where the arms are of similar size; prior A0 (r, r) psd;
     start: (weights, multipliers) to begin with. Returns the best certified pair met, whether or not it reaches tol.
     """
-    n = arms.shape[0]
+    n, m = arms.shape[0], targets.shape[0]
     vectors = np.asfortranarray(np.concatenate([arms, targets]).T)
-    iterate, state = _starting_point(vectors, n, prior, start)
-    best = (np.inf, iterate.w, iterate.mu)
-    build = _cheaper_system(n, targets.shape[0], arms.shape[1])
+    at = _starting_point(vectors, n, prior, start)
+    build = _cheaper_system(n, m, arms.shape[1])
+    best = at
     step = 0
     for step in range(max_iter + 1):
-        pulled = state.pull(iterate.mu)
-        gap = state.gap(iterate.w, iterate.mu, pulled)
-        if gap < best[0]:
-            best = (gap, iterate.w, iterate.mu / state.variances)
-        if gap <= tol or step == max_iter:
+        if at.gap < best.gap:
+            best = at
+        if at.gap <= tol or step == max_iter:
             break
-        solve = build(state, iterate.dual / iterate.w, iterate.mu, iterate.s)
-        if solve is None:
-            break
-        iterate = _mehrotra_step(state, iterate, 1.0 - pulled - iterate.dual, solve, gap, tol)
-        moved = minimax_state(vectors, n, iterate.w, prior)
+        solve = build(at.state, at.z[:n] / at.x[:n], at.z[n:], at.x[n:])
+        moved = None if solve is None else _mehrotra_step(vectors, prior, at, solve, tol)
         if moved is None:
             break
-        state = moved
-    gap, w, mu = best
-    return CorrectedMinimax(w / w.sum(), mu / mu.sum(), gap, step)
+        at = moved
+    w, mu = best.x[:n], best.z[n:] / best.state.variances
+    return CorrectedMinimax(w / w.sum(), mu / mu.sum(), best.gap, step)
 
 
 def _cheaper_system(n: int, m: int, r: int) -> Callable[[MinimaxState, Floats, Floats, Floats], Solve | None]:
@@ -94,57 +110,59 @@ def _cheaper_system(n: int, m: int, r: int) -> Callable[[MinimaxState, Floats, F
     return dense_system if dense < matrix_space else matrix_space_system
 
 
-def _starting_point(
-    vectors: Floats, n: int, prior: Floats | None, start: tuple[Floats, Floats] | None
-) -> tuple[Iterate, MinimaxState]:
+def _starting_point(vectors: Floats, n: int, prior: Floats | None, start: tuple[Floats, Floats] | None) -> Iterate:
     """Strictly feasible weights (variances at most 1/1.1) and multipliers of the size they have at the optimum."""
     m = vectors.shape[1] - n
     weights = np.full(n, 1.0 / n) if start is None else 0.9 * start[0] + 0.1 / n
     state = minimax_state(vectors, n, weights, prior)
     if state is None:
         raise np.linalg.LinAlgError("the arms do not span their space")
-    weights = weights * (1.1 * state.variances.max())
-    state = minimax_state(vectors, n, weights, prior)
-    assert state is not None
-    slack = np.maximum(-np.log(state.variances), 0.1)
-    total = float(weights.sum())
-    mu = np.full(m, total / m) if start is None else total * (0.9 * start[1] + 0.1 / m)
-    return Iterate(weights, slack, np.full(n, 0.5), mu), state
+    scale = 1.1 * float(state.variances.max())
+    slack = np.maximum(np.log(scale) - np.log(state.variances), 0.1)
+    mu = np.full(m, scale / m) if start is None else scale * (0.9 * start[1] + 0.1 / m)
+    at = _evaluate(vectors, n, prior, np.concatenate([scale * weights, slack]), np.concatenate([np.full(n, 0.5), mu]))
+    assert at is not None
+    return at
 
 
-def _mehrotra_step(state: MinimaxState, at: Iterate, r_d: Floats, solve: Solve, gap: float, tol: float) -> Iterate:
-    """Predictor, then corrector; r_d = 1 - J'mu - lambda is what dual feasibility lacks."""
-    w, s, dual, mu = at.w, at.s, at.dual, at.mu
-    r_p = -np.log(state.variances) - s
+def _evaluate(vectors: Floats, n: int, prior: Floats | None, x: Floats, z: Floats) -> Iterate | None:
+    """The iterate at (x, z), or None where A(w) is numerically singular."""
+    w, mu = x[:n], z[n:]
+    state = minimax_state(vectors, n, w, prior)
+    if state is None:
+        return None
+    pulled = state.pull(mu)
+    return Iterate(x, z, state, 1.0 - pulled - z[:n], -np.log(state.variances) - x[n:], state.gap(w, mu, pulled))
 
-    def direction(r_w: Floats, r_s: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        dw, dmu = solve(r_w / w - r_d, r_s / mu - r_p)
-        return dw, (r_s - s * dmu) / mu, (r_w - dual * dw) / w, dmu
 
-    def target(step: tuple[Floats, Floats, Floats, Floats]) -> float:
-        now = at.complementarity
-        a = min(_to_boundary(w, step[0], 1.0), _to_boundary(s, step[1], 1.0))
-        b = min(_to_boundary(dual, step[2], 1.0), _to_boundary(mu, step[3], 1.0))
-        predicted = _moved(at, step, a, b).complementarity
-        # Without a floor the complementarity runs ahead of the residuals and the gap stalls near 1e-8.
-        count = w.size + s.size
-        floor = max(0.02 * tol * float(w.sum()) / count, 1e-3 * min(float(abs(r_d).max()), 1.0) * now)
-        return max(now * (predicted / now) ** 3, floor)
+def _mehrotra_step(vectors: Floats, prior: Floats | None, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
+    """Predictor, then corrector, as far as positivity and the residuals allow; None if A(w) would be singular."""
+    x, z, n = at.x, at.z, at.r_d.size
+    now = at.complementarity
 
-    predictor = direction(-w * dual, -s * mu)
-    centre = target(predictor)
-    corrector = direction(
-        centre - w * dual - predictor[0] * predictor[2], centre - s * mu - predictor[1] * predictor[3]
-    )
-    a = min(_to_boundary(w, corrector[0], STEP_TO_BOUNDARY), _to_boundary(s, corrector[1], STEP_TO_BOUNDARY))
-    b = min(_to_boundary(dual, corrector[2], STEP_TO_BOUNDARY), _to_boundary(mu, corrector[3], STEP_TO_BOUNDARY))
-    if gap > EQUAL_STEPS_ABOVE:
+    def direction(r: Floats) -> tuple[Floats, Floats]:
+        dw, dmu = solve(r[:n] / x[:n] - at.r_d, r[n:] / z[n:] - at.r_p)
+        ds = (r[n:] - x[n:] * dmu) / z[n:]
+        return np.concatenate([dw, ds]), np.concatenate([(r[:n] - z[:n] * dw) / x[:n], dmu])
+
+    dx, dz = direction(-x * z)
+    predicted = float((x + _to_boundary(x, dx, 1.0) * dx) @ (z + _to_boundary(z, dz, 1.0) * dz)) / x.size
+    # Without a floor the complementarity runs ahead of the residuals and the gap stalls near 1e-8.
+    floor = max(0.02 * tol * float(x[:n].sum()) / x.size, 1e-3 * min(float(np.abs(at.r_d).max()), 1.0) * now)
+    target = max(now * (predicted / now) ** 3, floor)
+    # Where the predictor leads astray its second-order term is no correction any more.
+    dx, dz = direction(target - x * z - np.clip(dx * dz, -now, now))
+    a, b = _to_boundary(x, dx, STEP_TO_BOUNDARY), _to_boundary(z, dz, STEP_TO_BOUNDARY)
+    if at.gap > EQUAL_STEPS_ABOVE:
         a = b = min(a, b)
-    return _moved(at, corrector, a, b)
-
-
-def _moved(at: Iterate, step: tuple[Floats, Floats, Floats, Floats], primal: float, dual: float) -> Iterate:
-    return Iterate(at.w + primal * step[0], at.s + primal * step[1], at.dual + dual * step[2], at.mu + dual * step[3])
+    limit = GROWTH * at.merit
+    moved = None
+    for _ in range(HALVINGS + 1):
+        moved = _evaluate(vectors, n, prior, x + a * dx, z + b * dz)
+        if moved is not None and moved.merit <= limit:
+            break
+        a, b = 0.5 * a, 0.5 * b
+    return moved
 
 
 def _to_boundary(x: Floats, dx: Floats, fraction: float) -> float:

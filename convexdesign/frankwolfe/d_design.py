@@ -17,6 +17,7 @@ from convexdesign.frankwolfe.corrective_d import CorrectedD, correct_d
 from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
+from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, violators
 from convexdesign.problem import Canonical, Criterion
 
@@ -55,7 +56,8 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
             break  # nothing left to add, and the master cannot be solved any better
         working = enlarged
     weights = np.zeros(canonical.problem.arms.n)
-    weights[working.index] = design.weights
+    leverages = design.weights * (design.variances - held)
+    weights[working.index] = trimmed(design.weights, leverages, 0.5 * (tol - gap))
     return weights, ended, float(screen.passes)
 
 

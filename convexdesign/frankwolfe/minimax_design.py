@@ -25,6 +25,7 @@ from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
+from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical
 
@@ -90,13 +91,13 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = No
     arm_screen, targets_pricing = screen_of_arms(canonical), target_pricing(canonical)
     arms, targets = _first(canonical, arm_screen, targets_pricing, start)
     master_tol = _first_master_tol(canonical, arms, targets, tol)
-    best: tuple[float, Point | None] = (np.inf, None)
+    best: tuple[float, Point] | None = None
     forgot_at = np.inf
     while True:
         point = _solve_master(arms, targets, canonical.prior, master_tol, trace)
         prices = _price(point, arm_screen, targets_pricing, tol)
         _record(canonical, trace, point, prices)
-        if best[1] is None or prices.gap < best[0]:
+        if best is None or prices.gap < best[0]:
             best = prices.gap, point
         ended = trace.limit_reached()
         if (prices.settled and prices.gap <= tol) or ended is not None:
@@ -107,7 +108,7 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = No
         if added == 0 and point.answer.gap > master_tol:
             break  # nothing is missing, and the master cannot be solved any better
         master_tol = 0.3 * tol if prices.settled else max(MASTER_SHARE * min(prices.gap, 1.0), 0.3 * tol)
-    return _found(canonical, best[1], ended, arm_screen.passes)
+    return _found(canonical, best[1], ended, arm_screen.passes, 0.5 * (tol - best[0]))
 
 
 def _first(
@@ -194,9 +195,10 @@ def _record(canonical: Canonical, trace: Trace, point: Point, prices: Prices) ->
     trace.record(value, value / (1.0 + prices.gap), prices.gap, support, point.targets.size)
 
 
-def _found(canonical: Canonical, point: Point | None, ended: Status | None, passes: float) -> Found:
-    assert point is not None
+def _found(canonical: Canonical, point: Point, ended: Status | None, passes: float, allowance: float) -> Found:
+    whitened = point.arms.vectors @ point.factor
+    leverages = point.answer.weights * np.einsum("ij,ij->i", whitened, whitened)
     weights = np.zeros(canonical.problem.arms.n)
-    weights[point.arms.index] = point.answer.weights
+    weights[point.arms.index] = trimmed(point.answer.weights, leverages, allowance)
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T
     return Found(weights, Witness(point.targets.index, vectors), ended, passes)

@@ -81,7 +81,7 @@ class PairPricing:
         self.front, rest = self.targets.front(self.canonical.basis @ factor, PAIRS)
         self.vectors = self.canonical.whiten_targets(self.front)
         self._behind = rest / self.canonical.target_scale
-        self._inverse = np.linalg.inv(factor)
+        self._inverse = np.asarray(np.linalg.inv(factor), dtype=float)
         self.passes += 1
 
 
@@ -93,7 +93,7 @@ class WorstPricing:
         self.passes = 0
 
     def price(self, factor: Floats, level: float) -> Priced:
-        index, values = self.canonical.problem.targets.worst(self.canonical.basis @ factor, ASKED)
-        values = np.asarray(values / self.canonical.target_scale)
+        basis = self.canonical.basis / np.sqrt(self.canonical.target_scale)
+        index, values = self.canonical.problem.targets.worst(basis @ factor, ASKED)
         self.passes += 1
         return Priced(index, self.canonical.whiten_targets(index), values, bool(values[0] <= level))
