@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from convexdesign.certificate import Certificate
-from convexdesign.design import Design, Status
+from convexdesign.design import Design, ExactDesign, Status
 from convexdesign.efficiencies import efficiencies
 from convexdesign.errors import (
     ConvergenceWarning,
@@ -29,6 +29,7 @@ __all__ = [
     "ConvexDesignError",
     "Design",
     "DesignProblem",
+    "ExactDesign",
     "InputError",
     "SolverError",
     "Status",

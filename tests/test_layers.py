@@ -16,6 +16,7 @@ LAYERS = (
     ("problem",),
     ("evaluation",),
     ("certificate", "rounding", "plotting"),
+    ("exact",),
     ("design",),
     ("programs", "frankwolfe"),
     ("solve",),

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.rounding.apportion import apportion, round_up
-from convexdesign.rounding.criterion import Criterion, inverse_factor
+from convexdesign.rounding.criterion import Criterion
 from convexdesign.rounding.exchange import exchange
 from convexdesign.rounding.limits import Limits, completing_arms, limits
 from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.regret import regret
+from convexdesign.rounding.remembering import Remembering
 from convexdesign.rounding.sparsify import sparsify
 
 __all__ = ["Method", "Whole", "round_weights"]
@@ -28,9 +29,6 @@ TRIM_LOSS = 1e-6
 # Up to this much work (arms x pulls) the exchange restarts, and `auto` also tries regret minimisation.
 SMALL = 100_000
 RESTARTS = 20
-# Targets kept at hand while exchanging; all are asked when it has come to rest, at most TRIES times.
-POOL = 512
-TRIES = 8
 # Beyond this many arms the search for the best counts is not attempted.
 OPTIMAL_ARMS = 2000
 
@@ -99,6 +97,7 @@ def round_weights(
     if method is Method.CEIL:
         counts = round_up(weights, bounds)
         return _whole(arms, counts, criterion, prior, method)
+    criterion = Remembering(criterion)
     if reduce_support:
         weights = _trim(arms, weights, bounds, criterion, prior)
     arms, bounds, criterion, prior = _on_range(arms, weights, bounds, criterion, prior)
@@ -117,29 +116,18 @@ def _rounded(
 ) -> Whole:
     spanning = completing_arms(arms, weights, prior, bounds)
     counts = _apportioned(weights, bounds, spanning)
-    best, local = _evaluated(arms, counts, criterion, prior, Method.APPORTION)
+    best = _whole(arms, counts, criterion, prior, Method.APPORTION)
     if method is Method.APPORTION:
         return best
     small = arms.shape[0] * bounds.total <= SMALL
     if method is Method.REGRET or (method is not Method.EXCHANGE and small):
-        counts = regret(arms, weights, bounds, prior)
-        other, other_local = _evaluated(arms, counts, criterion, prior, Method.REGRET)
-        if other.value < best.value or (method is Method.REGRET and np.isfinite(other.value)):
-            best, local = other, other_local
-        if method is Method.REGRET:
-            return best
+        other = _whole(arms, regret(arms, weights, bounds, prior), criterion, prior, Method.REGRET)
+        if method is Method.REGRET and np.isfinite(other.value):
+            return other
+        best = min(best, other, key=lambda whole: whole.value)
     restarts = (RESTARTS if method is not Method.AUTO else RESTARTS // 4) if small else 1
-    for _ in range(TRIES):
-        counts = exchange(arms, best.counts, bounds, local, prior, starts=restarts, rng=rng)
-        other = _whole(arms, counts, local, prior, Method.EXCHANGE)
-        if local.settles(_information(arms, counts, prior)):
-            best = min(best, other, key=lambda whole: whole.value)
-            break
-        # A target outside the pool may have become the worst: the new pool has it.
-        other, local = _evaluated(arms, counts, criterion, prior, Method.EXCHANGE)
-        if other.value >= best.value:
-            break
-        best = other
+    counts = exchange(arms, best.counts, bounds, criterion, prior, starts=restarts, rng=rng)
+    best = min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
     if method in (Method.AUTO, Method.EXCHANGE):
         return best
     if arms.shape[0] > OPTIMAL_ARMS:
@@ -151,23 +139,10 @@ def _rounded(
     return Whole(proven.counts, bounds.total, proven.value, method, proven.lower_bound)
 
 
-def _information(arms: Array, counts: Counts, prior: Array | None) -> Array:
+def _whole(arms: Array, counts: Counts, criterion: Criterion, prior: Array | None, method: Method) -> Whole:
     used = np.flatnonzero(counts)
     M = (arms[used] * counts[used, None]).T @ arms[used]
-    return M if prior is None else M + prior
-
-
-def _evaluated(
-    arms: Array, counts: Counts, criterion: Criterion, prior: Array | None, method: Method
-) -> tuple[Whole, Criterion]:
-    """The design with its value, and the criterion on the targets that are worst there: one pass for both."""
-    F = inverse_factor(_information(arms, counts, prior))
-    local = criterion if F is None else criterion.restricted(F, POOL)
-    return _whole(arms, counts, local, prior, method), local
-
-
-def _whole(arms: Array, counts: Counts, criterion: Criterion, prior: Array | None, method: Method) -> Whole:
-    value = criterion.value(_information(arms, counts, prior))
+    value = criterion.value(M if prior is None else M + prior)
     return Whole(counts, int(counts.sum()), value, method)
 
 

@@ -1,0 +1,60 @@
+"""The same criterion with a memory: passes over very many targets only when the few worst ones may have changed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.rounding.criterion import Criterion, inverse_factor
+
+__all__ = ["Remembering"]
+
+Array = NDArray[np.float64]
+
+# Targets kept at hand. More of them stay the worst for longer, but each swap looks at some.
+POOL = 512
+
+
+class Remembering:
+    """A criterion with exactly the values of another, which asks it only where its worst targets may be others.
+
+    The targets that were worst at M0 are kept, with a bound f on all others there: elsewhere these are at most
+    lambda_max(M^-1 M0) f, so that the kept ones decide phi(M) wherever that is no more than their own largest.
+    """
+
+    def __init__(self, criterion: Criterion) -> None:
+        self._criterion = criterion
+        self._local: Criterion | None = None
+
+    def _at(self, M: Array) -> Criterion | None:
+        """The criterion on a few targets which decide phi(M); None where M is singular."""
+        if self._local is None or not self._local.settles(M):
+            F = inverse_factor(M)
+            if F is None:
+                return None
+            self._local = self._criterion.restricted(F, POOL)
+        return self._local
+
+    def _at_factor(self, F: Array) -> Criterion:
+        G = np.asarray(np.linalg.inv(F), dtype=float)
+        return self._at(G.T @ G) or self._criterion
+
+    def value(self, M: Array) -> float:
+        local = self._at(M)
+        return np.inf if local is None else local.value(M)
+
+    def cuts(self, F: Array, k: int) -> Array:
+        return self._at_factor(F).cuts(F, k)
+
+    def swaps(self, F: Array, out: Array, into: Array) -> Array:
+        return self._at_factor(F).swaps(F, out, into)
+
+    def restricted(self, F: Array, k: int) -> Criterion:
+        return self._criterion.restricted(F, k)
+
+    def settles(self, M: Array) -> bool:
+        return self._criterion.settles(M)
+
+    def projected(self, Q: Array) -> Criterion | None:
+        inside = self._criterion.projected(Q)
+        return None if inside is None else Remembering(inside)

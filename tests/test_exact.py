@@ -1,0 +1,171 @@
+"""Design.round on problems of every kind: totals, certified efficiencies, guarantees, limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+
+P = cd.DesignProblem
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((12, 3))
+S2 = RNG.uniform(0.5, 3.0, 12)
+
+PROBLEMS = {
+    "G": P.g_optimal(X),
+    "G with noise": P.g_optimal(X, noise_variance=S2),
+    "XY": P.xy_allocation(X, noise_variance=S2),
+    "level set": P.level_set_allocation(X, items=X[:4] + 0.1),
+    "best-arm oracle": P.best_arm_oracle(X, theta=X[0], noise_variance=S2),
+    "level-set oracle": P.level_set_oracle(X, theta=X[0], threshold=0.3),
+    "c": P.c_optimal(X, [1.0, 2.0, -1.0]),
+    "D": P.d_optimal(X, noise_variance=S2),
+    "D_s": P.ds_optimal(X, [0, 2]),
+    "A": P.a_optimal(X),
+    "I": P.i_optimal(X, region=X[:5]),
+    "E": P.e_optimal(X),
+    "phi": P.variance_g_optimal(X),
+    "G with information held": P.g_optimal(X, existing_counts=np.arange(12), n_new=20),
+}
+METHODS = ["auto", "ceil", "apportion", "regret", "exchange"]
+
+
+@pytest.fixture(scope="module")
+def designs():
+    return {name: cd.solve(problem) for name, problem in PROBLEMS.items()}
+
+
+def textbook_value(problem, counts, n):
+    """The criterion per observation, written out on the arms as given; information held counts as n A0."""
+    Y = problem.arms.take(np.arange(problem.n_arms))
+    M = (Y * counts[:, None]).T @ Y
+    if problem.prior is not None:
+        M = M + n * problem.prior
+    C = np.linalg.inv(M / counts.sum())
+    match problem.criterion.name:
+        case "D":
+            return -np.linalg.slogdet(C)[1]
+        case "DS":
+            return -np.linalg.slogdet(problem.aim.T @ C @ problem.aim)[1]
+        case "E":
+            return 1 / np.linalg.eigvalsh(C)[-1]
+        case "AVERAGE":
+            return np.trace(problem.aim.T @ C @ problem.aim)
+    if problem.kind == "xy-allocation":
+        return max((a - b) @ C @ (a - b) for a in X for b in X)
+    return max(t @ C @ t for t in problem.targets.take(np.arange(problem.targets.m)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_value_and_efficiency_follow_from_the_counts(designs, name, method):
+    design, problem, n = designs[name], PROBLEMS[name], 20
+    e = design.round(n, method)
+    assert e.counts.dtype == np.int64
+    assert e.counts.shape == (12,)
+    assert e.total == e.counts.sum()
+    if method == "ceil":
+        assert n <= e.total <= n + design.support.size
+    else:
+        assert e.total == n
+    value = textbook_value(problem, e.counts, n)
+    assert e.value == pytest.approx(value, rel=1e-7)
+    match problem.criterion.name:
+        case "MINIMAX":
+            assert e.max_variance == pytest.approx(value / e.total, rel=1e-7)
+            expected = design.lower_bound / (e.total * e.max_variance)
+        case "AVERAGE":
+            expected = design.lower_bound / value
+        case "D" | "DS":
+            expected = np.exp((value - design.bound) / (3 if name == "D" else 2))
+        case "E":
+            expected = value / design.bound
+    assert e.efficiency == pytest.approx(min(expected, 1.0), rel=1e-6)
+    # Certified: no whole-number design beats the best proportions.
+    assert 0 < e.efficiency <= 1
+
+
+@pytest.mark.parametrize("name", [k for k, p in PROBLEMS.items() if p.criterion.name == "MINIMAX"])
+def test_ceil_never_has_a_larger_variance_than_promised(designs, name):
+    design = designs[name]
+    for n in (5, 17, 1000):
+        e = design.round(n, "ceil")
+        assert e.max_variance <= design.value / n * (1 + 1e-9)
+        assert e.total <= n + design.support.size
+
+
+@pytest.mark.parametrize("name", ["G", "XY", "D", "A", "E"])
+def test_optimal_is_at_least_as_good_as_every_other_method(designs, name):
+    best = designs[name].round(7, "optimal", time_limit=20)
+    assert best.optimality_gap <= 1e-5
+    for method in ("auto", "apportion", "regret", "exchange"):
+        other = designs[name].round(7, method)
+        assert other.efficiency <= best.efficiency * (1 + 1e-5)
+        assert other.optimality_gap is None
+
+
+def test_efficiency_tends_to_that_of_the_weights():
+    design = cd.solve(PROBLEMS["XY"])
+    for n, least in ((100, 0.9), (10_000, 0.999), (10**15, 1 - 1e-5)):
+        assert least <= design.round(n, "apportion").efficiency <= 1
+
+
+def test_limits_and_bounds_on_weights_are_kept():
+    e = cd.solve(PROBLEMS["G"]).round(24, min_counts=1, max_counts=3)
+    assert e.counts.min() >= 1
+    assert e.counts.max() <= 3
+    bounded = cd.solve(P.g_optimal(X, min_weight=0.05, max_weight=0.2))
+    for method in ("auto", "apportion", "exchange"):
+        e = bounded.round(30, method)
+        # 0.05 * 30 = 1.5 and 0.2 * 30 = 6, each to within one pull.
+        assert np.all((e.counts >= 1) & (e.counts <= 6))
+
+
+def test_constraints_and_costs_leave_only_proportional_rounding():
+    p = P.g_optimal(X, costs=S2)
+    design = cd.solve(p)
+    e = design.round(400)
+    assert e.method == "apportion"
+    assert e.total == 400
+    share = e.counts * S2 / (e.counts @ S2)
+    assert np.abs(share - design.weights).max() < 0.01
+    M = (X * e.counts[:, None]).T @ X
+    variance = max(x @ np.linalg.solve(M, x) for x in X)
+    assert e.max_variance == pytest.approx(variance, rel=1e-8)
+    assert e.efficiency == pytest.approx(design.lower_bound / (variance * (e.counts @ S2)), rel=1e-8)
+    with pytest.raises(cd.InputError, match="budget"):
+        design.round(400, "exchange")
+
+
+def test_refusals_name_the_place():
+    design = cd.solve(PROBLEMS["G"])
+    with pytest.raises(cd.InputError, match="least n that works is 3"):
+        design.round(2)
+    with pytest.raises(cd.InputError, match="give one of auto"):
+        design.round(10, "nearest")
+    with pytest.raises(cd.InputError, match="whole number"):
+        design.round(0)
+
+
+def test_information_held_lowers_the_least_n():
+    p = P.g_optimal(np.eye(3), existing_counts=[5, 5, 0], n_new=2)
+    e = cd.solve(p).round(1, "apportion")
+    assert e.counts.tolist() == [0, 0, 1]
+
+
+def test_many_arms_are_rounded_on_the_support_and_the_best_others():
+    rng = np.random.default_rng(2)
+    arms = rng.standard_normal((6000, 4))
+    design = cd.solve(P.d_optimal(arms))
+    few, many = design.round(6), design.round(10_000)
+    assert few.total == 6
+    assert many.efficiency > 0.999
+    with pytest.raises(cd.InputError, match="at most 2000 arms"):
+        design.round(6, "optimal")
+
+
+def test_a_frame_lists_the_arms_that_are_pulled():
+    frame = cd.solve(PROBLEMS["A"]).round(9).to_frame()
+    assert frame["count"].sum() == 9
+    assert list(frame.columns) == ["arm", "count"]
