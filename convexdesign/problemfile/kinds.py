@@ -16,7 +16,9 @@ MINIMAX = ("sdp", "matrix-fractional", "socp", "dual-socp")
 class Kind:
     """One kind: constructor(arms, **fields); `needs` and `takes` are the fields beyond arms and the common ones.
 
-    program: the optimisation in mathematics; about: in words; formulations: the conic programs that express it.
+    program: the optimisation in mathematics; about: in words; formulations: the conic programs that express it (dual-socp
+    only for weights on the whole simplex, log-det for G only under Kiefer and Wolfowitz's conditions); frank_wolfe:
+    whether the fully corrective method takes this criterion.
     """
 
     constructor: Callable[..., DesignProblem]
@@ -25,6 +27,7 @@ class Kind:
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     formulations: tuple[str, ...] = MINIMAX
+    frank_wolfe: bool = True
 
 
 KINDS: Mapping[str, Kind] = {
@@ -89,32 +92,37 @@ KINDS: Mapping[str, Kind] = {
         "make the confidence ellipsoid of the parameters of interest, K' theta, small",
         "max over w of log det (K' A(w)^+ K)^-1",
         needs=("interest",),
-        formulations=(),
+        formulations=("log-det",),
+        frank_wolfe=False,
     ),
     "a-optimal": Kind(
         DesignProblem.a_optimal,
         "make the average variance of the coefficients small",
         "min over w of tr A(w)^-1",
-        formulations=(),
+        formulations=("matrix-fractional",),
+        frank_wolfe=False,
     ),
     "i-optimal": Kind(
         DesignProblem.i_optimal,
         "make the average predictive variance over a region small",
         "min over w of the mean over v in the region of v' A(w)^+ v",
         needs=("region",),
-        formulations=(),
+        formulations=("matrix-fractional",),
+        frank_wolfe=False,
     ),
     "average-variance": Kind(
         DesignProblem.average_variance,
         "make any weighted average of variances small, for a positive semidefinite M",
         "min over w of tr(A(w)^+ M)",
         needs=("M",),
-        formulations=(),
+        formulations=("matrix-fractional",),
+        frank_wolfe=False,
     ),
     "e-optimal": Kind(
         DesignProblem.e_optimal,
         "make the worst variance over all combinations of length one small",
         "max over w of lambda_min A(w)",
-        formulations=(),
+        formulations=("sdp",),
+        frank_wolfe=False,
     ),
 }
