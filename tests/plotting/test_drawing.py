@@ -15,9 +15,7 @@ THIRDS[[0, 10, 20]] = 1 / 3
 DRAWINGS = {
     "allocation": lambda ax: plotting.plot_allocation([0.2, 0.8], ["a", "b"], title="T", ax=ax),
     "comparison": lambda ax: plotting.plot_comparison({"p": [0.2, 0.8], "q": [0.5, 0.5]}, title="T", ax=ax),
-    "ellipse": lambda ax: plotting.plot_ellipse(
-        [[1, 0], [0, 1], [1, 1]], [0.5, 0.5, 0], [[1, -1]], title="T", ax=ax
-    ),
+    "ellipse": lambda ax: plotting.plot_ellipse([[1, 0], [0, 1], [1, 1]], [0.5, 0.5, 0], [[1, -1]], title="T", ax=ax),
     "equivalence": lambda ax: plotting.plot_equivalence(
         plotting.sensitivity(np.vander(X, 3), THIRDS), THIRDS, X, title="T", ax=ax
     ),
