@@ -64,7 +64,8 @@ def show_design(design: Design) -> None:
     """The design for a reader: what was solved, how good it is, and where to measure."""
     problem = design.problem
     bound = "upper bound" if problem.criterion.maximised else "lower bound"
-    print_line(f"{problem.kind}: {problem.n_arms:,} arms in {problem.arms.d} dimensions, {problem.targets.m:,} targets")
+    arms, targets = counted(problem.n_arms, "arm"), counted(problem.targets.m, "target")
+    print_line(f"{problem.kind}: {arms} in {counted(problem.arms.d, 'dimension')}, {targets}")
     print_line()
     print_line(f"{value_name(problem):<16} {design.value:.8g}")
     print_line(f"{bound:<16} {design.bound:.8g}")
@@ -88,6 +89,11 @@ def weight_text(weight: float) -> str:
     return f"{weight:.6f}" if weight >= 5e-7 or weight == 0 else f"{weight:.0e}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts, in the plural where that is right."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def value_name(problem: DesignProblem) -> str:
     """What the value is, in one or two words."""
     return VALUES[problem.criterion.name]
@@ -103,8 +109,7 @@ def verdict(design: Design) -> str:
 def method_line(design: Design) -> str:
     stats = design.stats
     parts = [part for part in (stats.method, stats.formulation, stats.backend) if part]
-    steps = "step" if stats.iterations == 1 else "steps"
-    return f"{', '.join(parts)}: {stats.iterations} {steps}, {stats.seconds:.3g} s"
+    return f"{', '.join(parts)}: {counted(stats.iterations, 'step')}, {stats.seconds:.3g} s"
 
 
 def write_weights(design: Design, path: Path) -> None:

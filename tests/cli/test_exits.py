@@ -193,27 +193,25 @@ def test_a_closed_pipe_is_quiet():
     assert err == b""
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_any_terminal_encoding_works(encoding, tmp_path):
+def test_a_terminal_without_greek_letters_gets_the_rest(tmp_path):
     (tmp_path / "arms.csv").write_text("name,a,b\nα,1,0\nβ,0,1\n", encoding="utf-8")
     words = ["solve", "arms.csv", "--problem", "g-optimal"]
     for extra in ([], ["--json"]):
         done = subprocess.run(
-            [*COMMAND, *words, *extra], capture_output=True, env=environment(PYTHONIOENCODING=encoding), cwd=tmp_path
+            [*COMMAND, *words, *extra], capture_output=True, env=environment(PYTHONIOENCODING="ascii"), cwd=tmp_path
         )
         assert done.returncode == 0, done.stderr
-        text = done.stdout.decode(encoding)
+        text = done.stdout.decode("ascii")
         if extra:
             assert json.loads(text)["names"] == ["α", "β"]
-        elif encoding == "utf-8":
-            assert "α" in text
+        else:
+            assert "0.500000" in text
 
 
-def test_no_colour_codes_in_a_pipe_or_with_no_color():
-    for changes in ({}, {"NO_COLOR": "1", "FORCE_COLOR": ""}):
-        done = subprocess.run([*COMMAND, "problems"], capture_output=True, env=environment(**changes))
-        assert done.returncode == 0, done.stderr
-        assert b"\x1b[" not in done.stdout
+def test_no_escape_codes_in_a_pipe():
+    done = subprocess.run([*COMMAND, "problems"], capture_output=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert b"\x1b" not in done.stdout
 
 
 # ----------------------------------------------------------------------- help
