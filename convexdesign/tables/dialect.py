@@ -166,10 +166,13 @@ def _are_codes(reading: Reading) -> bool:
 
 
 def _could_be_decimals(text: str, reading: Reading) -> bool:
-    """Headerless integers with a column of unsigned ones right of another: perhaps its fractional digits."""
-    if reading.has_header or not reading.all_integers or not re.search(r"\d,\d", text):
+    """Two headerless columns of integers, the second unsigned: perhaps one column with decimal commas.
+
+    More columns cannot be: nothing writes decimal commas between delimiting commas without quotes.
+    """
+    if reading.has_header or not reading.all_integers or reading.names is not None or reading.values.shape[1] != 2:
         return False
-    return bool((reading.values[:, 1:] >= 0).all(axis=0).any())
+    return bool(re.search(r"\d,\d", text)) and bool((reading.values[:, 1] >= 0).all())
 
 
 def _describe(pair: tuple[str, str]) -> str:

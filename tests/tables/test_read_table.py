@@ -160,9 +160,6 @@ def test_what_is_read_is_what_was_written_or_an_error(tmp_path_factory, rows, ma
 
 AMBIGUOUS = {
     "1,5 in one column": ("1,5\n2,5\n", "two ways"),
-    "1,5 twice": ("1,5,2,5\n3,5,4,5\n", "decimal=','"),
-    "constant and decimals": ("1,0,5\n1,2,5\n", "decimal=','"),
-    "named": ("red,1,5\nblue,2,5\n", "decimal=','"),
     "blank or comma": ("a 1,5\nb 2,5\n", "two ways"),
     "thousands": ("1,234;5,678\n2,345;6,789\n", "thousands"),
     "quoted thousands": ('"1,234","5,678"\n"2,345","6,789"\n', "thousands"),
@@ -180,6 +177,12 @@ AMBIGUOUS = {
 def test_ambiguous_files_are_refused_with_the_argument_that_decides(read, text, words):
     with pytest.raises(InputError, match=words):
         read(text)
+
+
+def test_whole_numbers_in_more_columns_have_one_meaning(read):
+    np.testing.assert_array_equal(read("1,5,2,5\n3,5,4,5\n").values, [[1, 5, 2, 5], [3, 5, 4, 5]])
+    np.testing.assert_array_equal(read("1,0,5\n1,2,5\n").values, [[1, 0, 5], [1, 2, 5]])
+    assert read("red,1,5\nblue,2,5\n").names == ("red", "blue")
 
 
 def test_arguments_decide(read):
