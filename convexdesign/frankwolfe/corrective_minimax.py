@@ -48,25 +48,20 @@ class CorrectedMinimax:
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """x = (w, s) and z = (lambda, mu), both (n + m,) and positive, with everything that depends on them."""
+    """x = (w, s) and z = (lambda, mu), both (n + m,) and positive, with everything that depends on them.
+
+    complementarity: the mean of x z; gap: certified, of w and mu; merit: how far from optimal, as the largest dual
+    residual plus the largest primal one (relative to its slack where that is large) plus x'z / sum w.
+    """
 
     x: Floats
     z: Floats
     state: MinimaxState
     r_d: Floats
     r_p: Floats
+    complementarity: float
     gap: float
-
-    @property
-    def complementarity(self) -> float:
-        return float(self.x @ self.z) / self.x.size
-
-    @property
-    def merit(self) -> float:
-        """How far from optimal: dual and primal residuals (slack targets count relatively) and complementarity."""
-        n = self.r_d.size
-        primal = (np.abs(self.r_p) / np.maximum(1.0, self.x[n:])).max()
-        return float(np.abs(self.r_d).max() + primal + self.x @ self.z / self.x[:n].sum())
+    merit: float
 
 
 def correct_minimax(
@@ -127,12 +122,17 @@ def _starting_point(vectors: Floats, n: int, prior: Floats | None, start: tuple[
 
 def _evaluate(vectors: Floats, n: int, prior: Floats | None, x: Floats, z: Floats) -> Iterate | None:
     """The iterate at (x, z), or None where A(w) is numerically singular."""
-    w, mu = x[:n], z[n:]
+    w, s, mu = x[:n], x[n:], z[n:]
     state = minimax_state(vectors, n, w, prior)
     if state is None:
         return None
     pulled = state.pull(mu)
-    return Iterate(x, z, state, 1.0 - pulled - z[:n], -np.log(state.variances) - x[n:], state.gap(w, mu, pulled))
+    r_d = 1.0 - pulled - z[:n]
+    r_p = -np.log(state.variances) - s
+    product = float(x @ z)
+    primal = (np.abs(r_p) / np.maximum(s, 1.0)).max()
+    merit = float(np.abs(r_d).max() + primal) + product / float(w.sum())
+    return Iterate(x, z, state, r_d, r_p, product / x.size, state.gap(w, mu, pulled), merit)
 
 
 def _mehrotra_step(vectors: Floats, prior: Floats | None, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
@@ -151,7 +151,8 @@ def _mehrotra_step(vectors: Floats, prior: Floats | None, at: Iterate, solve: So
     floor = max(0.02 * tol * float(x[:n].sum()) / x.size, 1e-3 * min(float(np.abs(at.r_d).max()), 1.0) * now)
     target = max(now * (predicted / now) ** 3, floor)
     # Where the predictor leads astray its second-order term is no correction any more.
-    dx, dz = direction(target - x * z - np.clip(dx * dz, -now, now))
+    second = np.minimum(np.maximum(dx * dz, -now), now)
+    dx, dz = direction(target - x * z - second)
     a, b = _to_boundary(x, dx, STEP_TO_BOUNDARY), _to_boundary(z, dz, STEP_TO_BOUNDARY)
     if at.gap > EQUAL_STEPS_ABOVE:
         a = b = min(a, b)

@@ -67,6 +67,11 @@ class Screen:
         self._inverse: Floats | None = None
         self._behind = np.inf if front.size < n else -np.inf
 
+    @classmethod
+    def of_all(cls, take: Callable[[Indices], Floats], index: Indices) -> Screen:
+        """A screen whose front is everything there is: nothing is behind it, and no pass is ever made."""
+        return cls(lambda F: np.empty(0), take, index.size, index)
+
     def price(self, factor: Floats, level: float) -> Priced:
         """Values of the front at F: some exceed the level, or it is proven that none anywhere does."""
         values = self._front_values(factor)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
+from convexdesign.problem.pairs import FEW_PAIRS
 
 __all__ = ["Pricing", "target_pricing"]
 
@@ -35,6 +36,8 @@ def target_pricing(canonical: Canonical) -> Pricing:
     """The pricing that suits the problem's targets; values are those of whitened, scaled targets."""
     targets = canonical.problem.targets
     if isinstance(targets, PairTargets):
+        if targets.m <= FEW_PAIRS:
+            return Screen.of_all(canonical.whiten_targets, targets.all())
         return PairPricing(canonical, targets)
     if isinstance(targets, VectorTargets):
         basis = canonical.basis / np.sqrt(canonical.target_scale)

@@ -20,6 +20,8 @@ Indices = NDArray[np.intp]
 # A block of squared distances that stays in the processor's cache.
 BLOCK_ROWS = 128
 BLOCK_COLUMNS = 2048
+# So few pairs are simply written out.
+FEW_PAIRS = 2000
 # Share of the largest squared distance above which one pair, or the worst few, are looked for.
 ONE = 1.0 - 1e-9
 FEW = 0.8
@@ -53,6 +55,9 @@ class PairTargets:
         return np.asarray(self.items.take(first, axis=0), dtype=float) - self.items.take(second, axis=0)
 
     def worst(self, factor: Floats, k: int = 1) -> tuple[Indices, Floats]:
+        if self.m <= FEW_PAIRS:
+            index, values = self._exact(self.all(), factor)
+            return index[:k], values[:k]
         points = self._points(factor)
         share = ONE if k == 1 else FEW
         while True:
@@ -60,8 +65,13 @@ class PairTargets:
             if pairs.first.size >= min(k, self.m):
                 break
             share = share / 2 if share > 1e-2 else 0.0
-        index, values = self._exact(pairs, factor)
+        index, values = self._exact(self._numbers(pairs), factor)
         return index[:k], values[:k]
+
+    def all(self) -> Indices:
+        """The numbers of all pairs, in order; for few items."""
+        first, second = np.triu_indices(self.n_items, 1)
+        return np.asarray(first * self.n_items + second)
 
     def front(self, factor: Floats, limit: int) -> tuple[Indices, float]:
         """The targets worse than some level, about `limit` at most, and that level: no other target exceeds it."""
@@ -98,9 +108,8 @@ class PairTargets:
         low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
         return np.asarray(low * self.n_items + high)
 
-    def _exact(self, pairs: FarPairs, factor: Floats) -> tuple[Indices, Floats]:
+    def _exact(self, numbers: Indices, factor: Floats) -> tuple[Indices, Floats]:
         # The expanded square loses digits when items are close together; the difference itself does not.
-        numbers = self._numbers(pairs)
         image = self.take(numbers) @ factor
         values = np.einsum("ij,ij->i", image, image)
         order = np.lexsort((numbers, -values))

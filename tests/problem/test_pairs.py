@@ -53,9 +53,11 @@ def test_every_pair_left_out_is_below_the_rest(shape, n, r, seed, limit, share, 
         assert square == pytest.approx(truth[tuple(sorted((a, b)))], abs=1e-12 * (1 + largest))
 
 
+@pytest.mark.parametrize("few", [0, 2000])
 @pytest.mark.parametrize("k", [1, 2, 10, 10**6])
 @pytest.mark.parametrize("shape", ["gauss", "sphere", "lattice", "same"])
-def test_the_worst_pairs_are_the_worst_of_all(shape, k):
+def test_the_worst_pairs_are_the_worst_of_all(shape, k, few, monkeypatch):
+    monkeypatch.setattr(module, "FEW_PAIRS", few)
     items = points(shape, 60, 4, 1)
     F = np.random.default_rng(2).standard_normal((4, 3))
     targets = PairTargets(items)
