@@ -258,6 +258,19 @@ def test_errors_stay_within_the_bound(name, kind):
     assert failures <= 10
 
 
+def test_separate_arms_stay_within_the_paper_s_bound():
+    # 60 runs at delta = 0.05, as above; the bound is loose, so only its order is tested from the other side.
+    inst = instance("two_spheres")
+    bounds = (inst.noise_variance.min(), inst.noise_variance.max())
+    env = LinearEnvironment(inst.arms, inst.theta, Sigma=inst.Sigma, rng=21)
+    models = [simulate(SeparateArmEstimator(inst.arms, 6000, bounds), env) for _ in range(60)]
+    errors = np.array([np.abs(model.unclipped - inst.noise_variance).max() for model in models])
+    bound = models[0].error_bound(0.05)[0]
+    assert np.count_nonzero(errors > bound) <= 10
+    assert errors.max() > bound / 1000
+    assert models[0].error_bound(0.05, "paper")[0] == bound
+
+
 def test_head_is_consistent():
     # 1e12 pulls: relative standard deviations are near 1e-5, far inside 1e-3.
     for name in PAPER:
