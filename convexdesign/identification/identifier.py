@@ -1,0 +1,271 @@
+"""What every identification algorithm shares: its inputs, its account of samples, when it stops, what it shows."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation import AskTell, Batch, Observations
+from convexdesign.identification.allocations import Allocation
+from convexdesign.identification.contradiction import GuaranteeWarning, contradicted
+from convexdesign.identification.goals import Goal, Standing, as_tuple, goal_for
+from convexdesign.identification.result import Result, Round, Status
+from convexdesign.problem import canonicalise
+from convexdesign.problem.objectives import Objective
+from convexdesign.problem.read import read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Identifier", "probability"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# All pulls together must fit into int64 with room to spare.
+MOST_SAMPLES = 2**62
+# Probability that some batch is wrongly said to contradict the variances.
+CONTRADICTION_LEVEL = 1e-6
+
+
+class Identifier(AskTell):
+    """An ask/tell algorithm that answers a BestArm or LevelSet objective about items.
+
+    arms: (n, d) what can be measured; items: (m, d) what is asked about, the arms by default. delta: the answer may
+    be wrong with this probability. epsilon: settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples: never ask for more pulls than this in all. rng: accepted everywhere, used where something is random.
+
+    `rounds` holds a Round for each one told, `standing` what is known about the items now.
+    Raises InputError for inputs that make no sense, UnidentifiableError for items outside the range of the arms.
+
+    A subclass implements `_plan` and `_learn`, and reports each finished round through `_close_round`.
+    """
+
+    def __init__(
+        self,
+        arms: Any,
+        items: Any | None,
+        objective: Objective,
+        delta: float,
+        *,
+        epsilon: float,
+        max_samples: int | None,
+        rng: np.random.Generator | int | None,
+    ) -> None:
+        self._arm_rows = read_rows(arms, "arms")
+        super().__init__(self.arms.shape[0])
+        self._item_rows = self._arm_rows if items is None else read_rows(items, "items", self.arms.shape[1])
+        self.objective = objective
+        self.goal: Goal = goal_for(objective, self._item_rows)
+        self.delta = probability(delta)
+        self.epsilon = _nonnegative(epsilon)
+        self.max_samples = MOST_SAMPLES if max_samples is None else _whole(max_samples)
+        self.rng = np.random.default_rng(rng)
+        self.samples = 0
+        self.burn_in_samples = 0
+        self.rounds: tuple[Round, ...] = ()
+        self.standing: Standing = self.goal.start()
+        self._status: Status | None = None
+        self._planned: Counts | None = None
+        self._warned = False
+        if self.goal.settled(self.standing):
+            self._status = Status.IDENTIFIED
+        else:
+            # Items outside the range of the arms are refused here, not after the first batch.
+            canonicalise(self.goal.allocation(self._arm_rows, self.standing, np.ones(self.arms.shape[0])))
+
+    # ---------------------------------------------------------------- what an algorithm adds
+
+    @abstractmethod
+    def _plan(self) -> NDArray[Any] | Status:
+        """How often to pull each arm next, or why to stop."""
+
+    @abstractmethod
+    def _learn(self, observations: Observations) -> None:
+        """Take in the batch that was planned; must not raise after its first change."""
+
+    def _variances_assumed(self) -> tuple[Any, Any] | None:
+        """(low, high), scalars or (n,): bounds on the VARIANCES that the guarantee rests on; None where it has none."""
+        return None
+
+    # ---------------------------------------------------------------- protocol
+
+    @property
+    def arms(self) -> NDArray[Any]:
+        """The arms (n, d)."""
+        return self._arm_rows.values
+
+    @property
+    def items(self) -> NDArray[Any]:
+        """The items (m, d)."""
+        return self._item_rows.values
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result. Plans the next batch, where none is planned yet, to know."""
+        if self._status is None and self._planned is None:
+            plan = self._plan()
+            if isinstance(plan, Status):
+                self._status = plan
+            elif self.samples + float(plan.sum(dtype=float)) > self.max_samples:
+                self._status = Status.UNDECIDED
+            else:
+                self._planned = plan.astype(np.int64)
+        return self._status is not None
+
+    def _next_counts(self) -> Counts:
+        assert self._planned is not None  # ask() looks at `done` first
+        return self._planned
+
+    def _absorb(self, observations: Observations) -> None:
+        self._learn(observations)
+        self.samples += observations.total
+        self._planned = None
+
+    def tell(self, batch: Batch | int, observations: Observations) -> None:
+        """Report what the open batch gave, as in `AskTell`; GuaranteeWarning, once, where it contradicts the variances."""
+        super().tell(batch, observations)
+        # The state is complete by now: a warning that is made an error undoes nothing.
+        doubt = None if self._warned else self._doubt(observations)
+        if doubt is not None:
+            self._warned = True
+            remedy = "the guarantee is void: give wider bounds (on VARIANCES) and start again"
+            warnings.warn(f"{doubt}; {remedy}", GuaranteeWarning, stacklevel=2)
+
+    def _doubt(self, observations: Observations) -> str | None:
+        """What in the batch just told contradicts the assumptions, or None."""
+        assumed = self._variances_assumed()
+        if assumed is None:
+            return None
+        arms = contradicted(observations, *assumed, CONTRADICTION_LEVEL / (self._told * (self._told + 1)))
+        if arms.size == 0:
+            return None
+        low, high = (np.broadcast_to(end, observations.n_arms)[arms[0]] for end in assumed)
+        return (
+            f"the rewards of arm {arms[0]} ({arms.size} such arms) have variance "
+            f"{observations.sample_variance()[arms[0]]:g}, which is not between {low:g} and {high:g}"
+        )
+
+    def _close_round(
+        self,
+        observations: Observations,
+        standing: Standing,
+        theta: Floats,
+        allocation: Allocation | None = None,
+        accuracy: float = float("nan"),
+        p_value: float = float("nan"),
+    ) -> None:
+        """Record the round just told: who is left after it, and the estimate; stops where that decides everything."""
+        if allocation is None:
+            weights, value, gap = observations.count / observations.total, float("nan"), float("nan")
+        else:
+            weights, value, gap = allocation.weights, allocation.value, allocation.gap
+        round_ = Round(
+            number=len(self.rounds) + 1,
+            accuracy=accuracy,
+            weights=weights,
+            value=value,
+            gap=gap,
+            counts=observations.count,
+            theta=theta,
+            estimates=np.asarray(self.items @ theta, dtype=float),
+            survivors=standing.undecided,
+            above=standing.above,
+            below=standing.below,
+            samples=self.samples + observations.total,
+            p_value=p_value,
+        )
+        self.rounds = (*self.rounds, round_)
+        self.standing = standing
+        if self.goal.settled(standing):
+            self._status = Status.IDENTIFIED
+
+    def _result(self) -> Result:
+        status = self._status
+        assert status is not None
+        if status is Status.UNDECIDED:
+            answer: tuple[int, ...] = ()
+        elif status is Status.EPSILON_GOOD:
+            answer = self.goal.answer(self.standing, self.rounds[-1].theta)
+        else:
+            answer = self.goal.answer(self.standing)
+        return Result(
+            answer=answer,
+            status=status,
+            survivors=as_tuple(self.standing.undecided),
+            above=as_tuple(self.standing.above),
+            below=as_tuple(self.standing.below),
+            samples=self.samples,
+            burn_in_samples=self.burn_in_samples,
+            rounds=len(self.rounds),
+            delta=self.delta,
+            epsilon=self.epsilon if status is Status.EPSILON_GOOD else 0.0,
+        )
+
+    # ---------------------------------------------------------------- display
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per round: accuracy, value and gap of the design, pulls, samples so far, numbers of items left."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "round": [r.number for r in self.rounds],
+                "accuracy": [r.accuracy for r in self.rounds],
+                "value": [r.value for r in self.rounds],
+                "gap": [r.gap for r in self.rounds],
+                "support": [int(np.count_nonzero(r.weights)) for r in self.rounds],
+                "pulls": [int(r.counts.sum()) for r in self.rounds],
+                "samples": [r.samples for r in self.rounds],
+                "survivors": [r.survivors.size for r in self.rounds],
+                "above": [r.above.size for r in self.rounds],
+                "below": [r.below.size for r in self.rounds],
+                "p_value": [r.p_value for r in self.rounds],
+            }
+        )
+
+    def plot_rounds(self, ax: Axes | None = None) -> Axes:
+        """Draw how many items are undecided against the samples spent (extra `plot`); returns the axes."""
+        from convexdesign.plotting.rounds import plot_rounds
+
+        return plot_rounds(
+            [r.samples for r in self.rounds],
+            [r.survivors.size for r in self.rounds],
+            n_items=self.items.shape[0],
+            burn_in=self.burn_in_samples,
+            ax=ax,
+        )
+
+    def __repr__(self) -> str:
+        state = "running" if self._status is None else self._status.name
+        return (
+            f"{type(self).__name__}({self.objective!r}: {self.arms.shape[0]} arms, {self.items.shape[0]} items, "
+            f"delta {self.delta:g}; {state} after {self.samples} samples, {self.standing.undecided.size} undecided)"
+        )
+
+
+def probability(delta: float) -> float:
+    """delta, checked to lie strictly between 0 and 1."""
+    if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)) or not 0 < delta < 1:
+        raise InputError(f"delta is {delta!r}; a probability of failure lies strictly between 0 and 1")
+    return float(delta)
+
+
+def _nonnegative(epsilon: float) -> float:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.number)) or not 0 <= epsilon < np.inf:
+        raise InputError(f"epsilon is {epsilon!r}; give a number >= 0 in the units of the rewards")
+    return float(epsilon)
+
+
+def _whole(max_samples: int) -> int:
+    if isinstance(max_samples, bool) or not isinstance(max_samples, (int, float, np.number)):
+        raise InputError(f"max_samples is {max_samples!r}; give a whole number of pulls, or None for no limit")
+    if not (max_samples == np.floor(max_samples) and 1 <= max_samples <= MOST_SAMPLES):
+        raise InputError(f"max_samples is {max_samples!r}; give a whole number from 1 to {MOST_SAMPLES}")
+    return int(max_samples)

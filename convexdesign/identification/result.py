@@ -1,0 +1,69 @@
+"""How an identification ended, and what happened in each of its rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Result", "Round", "Status"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Status(Enum):
+    """What the answer is worth; the value says it in words."""
+
+    IDENTIFIED = "the answer is right with probability at least 1 - delta"
+    EPSILON_GOOD = "the answer is right up to epsilon with probability at least 1 - delta"
+    UNDECIDED = "max_samples came first: no answer; the survivors are what is left, raise max_samples or epsilon"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found, and at what cost.
+
+    answer: indices of items, increasing; the best item (all its copies where items are equal), or every item above
+    the threshold; empty where the status is UNDECIDED. survivors: items not eliminated, or not placed. above, below:
+    items placed on a side of the threshold, each with its proof (level sets only). samples: all pulls, those of
+    the burn-in included. epsilon: 0 unless the status is EPSILON_GOOD.
+    """
+
+    answer: tuple[int, ...]
+    status: Status
+    survivors: tuple[int, ...]
+    above: tuple[int, ...]
+    below: tuple[int, ...]
+    samples: int
+    burn_in_samples: int
+    rounds: int
+    delta: float
+    epsilon: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round after it was told: the design, what was pulled, what was estimated, who is left.
+
+    number: 1, 2, ... . accuracy: how far the estimates may be off (nan where the algorithm has no such promise).
+    weights (n,), value and gap: the design used, its worst variance per unit of sampling and certified relative gap.
+    counts (n,): pulls. theta (d,), estimates (m,): z'theta-hat of ALL items. survivors, above, below: after the round.
+    samples: all pulls so far. p_value: of the leader, where the algorithm has one.
+    """
+
+    number: int
+    accuracy: float
+    weights: Floats
+    value: float
+    gap: float
+    counts: NDArray[np.int64]
+    theta: Floats
+    estimates: Floats
+    survivors: Indices
+    above: Indices
+    below: Indices
+    samples: int
+    p_value: float = float("nan")
