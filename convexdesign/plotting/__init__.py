@@ -16,6 +16,7 @@ from convexdesign.plotting.equivalence import (
     sensitivity,
 )
 from convexdesign.plotting.palette import OKABE_ITO
+from convexdesign.plotting.rounds import RoundsData, plot_rounds, rounds_data
 
 __all__ = [
     "OKABE_ITO",
@@ -24,6 +25,7 @@ __all__ = [
     "ConvergenceData",
     "EllipseData",
     "EquivalenceData",
+    "RoundsData",
     "allocation_data",
     "comparison_data",
     "convergence_data",
@@ -35,6 +37,8 @@ __all__ = [
     "plot_convergence",
     "plot_ellipse",
     "plot_equivalence",
+    "plot_rounds",
     "require_matplotlib",
+    "rounds_data",
     "sensitivity",
 ]
