@@ -1,0 +1,137 @@
+"""H-RAGE: estimate the noise variances first, then eliminate with designs weighted by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation import Head, Observations, VarianceModel, variance_range
+from convexdesign.estimation.error_bound import Noise
+from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn
+from convexdesign.identification.burn_in import BURN_INS, burn_in_budget, head_plan
+from convexdesign.identification.gap_elimination import GapElimination
+from convexdesign.identification.identifier import CONTRADICTION_LEVEL
+from convexdesign.identification.result import Status
+from convexdesign.problem.objectives import BestArm, Objective
+from convexdesign.problem.read import read_positive
+
+__all__ = ["HRage"]
+
+Floats = NDArray[np.float64]
+
+
+class HRage(GapElimination):
+    """Burn-in with HEAD until every variance is known to a factor of 1.5, then rounds with weighted designs.
+
+    variance_bounds: (low, high), bounds on the noise VARIANCES. burn_in: how long it is, see `burn_in_budget`:
+    "sharp" (default), "paper", "released", or "adaptive", which finds out from the data and needs no tight bounds
+    (or none at all; see `AdaptiveBurnIn`). noise: "gaussian", or "sub-gaussian" for strictly sub-Gaussian rewards, whose
+    burn-in is a little longer. Half of delta is for the burn-in, the rest for the rounds.
+    known_variances: (n,) or scalar VARIANCES; no burn-in then, and shorter rounds. Other arguments as in `Identifier`.
+
+    `variances` holds the plugged-in variances (n,) after the burn-in, `burn_in` the estimator with all its state.
+    Source: Weltz et al. (2023), section 4, algorithm H-RAGE.
+
+    >>> import convexdesign as cd
+    >>> world = cd.instances.experiment_2(omega=0.3)
+    >>> algo = cd.identification.HRage(world.arms, variance_bounds=(0.2, 1.0))
+    >>> env = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=0)
+    >>> result = cd.simulation.simulate(algo, env)
+    >>> result.answer, result.status.name
+    ((0,), 'IDENTIFIED')
+    """
+
+    def __init__(
+        self,
+        arms: Any,
+        items: Any | None = None,
+        objective: Objective = BestArm(),  # noqa: B008  (a frozen value)
+        delta: float = 0.05,
+        variance_bounds: Sequence[float] | None = None,
+        burn_in: str = "sharp",
+        known_variances: ArrayLike | None = None,
+        *,
+        noise: Noise = "gaussian",
+        epsilon: float = 0.0,
+        max_samples: int | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=max_samples, rng=rng)
+        if burn_in not in BURN_INS:
+            raise InputError(f"burn_in is {burn_in!r}; choose one of {', '.join(BURN_INS)}")
+        if noise not in ("gaussian", "sub-gaussian"):
+            raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
+        self.noise: Noise = noise
+        self.known_variances = read_positive(
+            known_variances, "known_variances", self.arms.shape[0], "a noise VARIANCE must be positive"
+        )
+        needs = None if burn_in == "adaptive" or self.known_variances is not None else f"burn_in={burn_in!r}"
+        self.variance_bounds = variance_range(variance_bounds, needs)
+        self.variances: Floats | None = self.known_variances
+        self.burn_in: Head | AdaptiveBurnIn | None = None
+        if self.known_variances is None and self._status is None:
+            self.burn_in = self._start_burn_in(burn_in)
+
+    @property
+    def variance_model(self) -> VarianceModel | None:
+        """HEAD's model of the noise from the burn-in; None before it ends, or without one."""
+        if isinstance(self.burn_in, AdaptiveBurnIn):
+            return self.burn_in.phases[-1].model if self.burn_in.done else None
+        return self.burn_in.result() if self.burn_in is not None and self.burn_in.done else None
+
+    def _start_burn_in(self, kind: str) -> Head | AdaptiveBurnIn:
+        if kind == "adaptive":
+            return AdaptiveBurnIn(self._arm_rows, self.delta / 2.0, self.variance_bounds, self.noise)
+        assert self.variance_bounds is not None
+        plan = head_plan(self._arm_rows)
+        budget = burn_in_budget(kind, plan, self.variance_bounds, self.delta, self.noise)
+        return Head(self._arm_rows, budget, self.variance_bounds, plan=plan)
+
+    def _plug_in(self) -> tuple[Floats, float]:
+        assert self.variances is not None
+        # Known variances leave out the factor 1.5 that estimated ones may be off.
+        return self.variances, 2.0 if self.known_variances is not None else 3.0
+
+    def _variances_assumed(self) -> tuple[Any, Any] | None:
+        if self.known_variances is not None:
+            return self.known_variances, self.known_variances
+        if self.rounds:
+            # What the burn-in promises; rewards that deny it also tell of noise that is no quadratic form x'Sigma x.
+            return 0.5 * self._plug_in()[0], 1.5 * self._plug_in()[0]
+        return self.variance_bounds
+
+    def _doubt(self, observations: Observations) -> str | None:
+        if isinstance(self.burn_in, AdaptiveBurnIn) and self.burn_in.contradicted:
+            return "no variances fit both the burn-in and the bounds"
+        model = self.variance_model
+        if isinstance(self.burn_in, Head) and model is not None and not self.rounds:
+            off = np.flatnonzero(np.abs(model.unclipped - model.variances) > model.error_bound(CONTRADICTION_LEVEL))
+            if off.size:
+                return (
+                    f"the burn-in estimates variance {model.unclipped[off[0]]:g} for arm {off[0]}, outside the bounds"
+                )
+        return super()._doubt(observations)
+
+    def _plan(self) -> NDArray[Any] | Status:
+        if self.variances is not None:
+            return super()._plan()
+        assert self.burn_in is not None
+        if isinstance(self.burn_in, Head) and self.burn_in.budget > self.max_samples:
+            # A burn-in that cannot be finished would be wasted.
+            return Status.UNDECIDED
+        return self.burn_in.ask().counts
+
+    def _learn(self, observations: Observations) -> None:
+        if self.variances is not None:
+            super()._learn(observations)
+            return
+        assert self.burn_in is not None
+        self.burn_in.tell(self.burn_in.ask(), observations)
+        self.burn_in_samples += observations.total
+        if self.burn_in.done:
+            result = self.burn_in.result()
+            self.variances = result.variances if isinstance(result, VarianceModel) else result
