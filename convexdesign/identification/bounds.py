@@ -1,0 +1,148 @@
+"""How many samples identification needs: the lower bound, the upper bound of Theorem 2, and what equal noise would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.identification.allocations import Allocation, allocate
+from convexdesign.identification.goals import Goal, goal_for
+from convexdesign.identification.identifier import probability
+from convexdesign.problem.objectives import BestArm, Objective
+from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
+
+__all__ = ["Complexity", "complexity", "lower_bound", "psi_star", "rho_star", "upper_bound"]
+
+Floats = NDArray[np.float64]
+
+# Relative gap of the oracle designs behind the bounds.
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """psi*, with the true variances, and rho*, with the largest on every arm; 1/kappa <= ratio = psi*/rho* <= 1.
+
+    Both are certified values of designs: psi_bound and rho_bound are proven lower bounds on the optimal values.
+    """
+
+    psi_star: float
+    rho_star: float
+    psi_bound: float
+    rho_bound: float
+    kappa: float
+
+    @property
+    def ratio(self) -> float:
+        """psi* / rho*: what accounting for unequal noise saves."""
+        return self.psi_star / self.rho_star
+
+
+def complexity(
+    arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike
+) -> Complexity:
+    """psi*, rho* and kappa of an instance: noise_variance are VARIANCES, scalar or (n,); items default to the arms.
+
+    psi* = min over w of max over targets v of |v|²_{A(w)^-1}, v = (z* - z)/((z* - z)'theta) for the best arm and
+    z/(z'theta - threshold) for level sets, A(w) = Σ w_i x_i x_i'/s_i². rho* is the same with max s² for all s_i².
+    Source: Weltz et al. (2023), section 4 and appendix H.
+
+    >>> from convexdesign.instances import soare
+    >>> world = soare(kappa=20.0)
+    >>> c = complexity(world.arms, None, world.theta, world.objective, world.noise_variance)
+    >>> round(c.psi_star, 3), round(c.rho_star, 3), c.kappa
+    (266.915, 483.404, 20.0)
+    """
+    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
+    psi = _oracle(rows, goal, truth, variance)
+    rho = _oracle(rows, goal, truth, np.full_like(variance, variance.max()))
+    return Complexity(psi.value, rho.value, psi.bound, rho.bound, float(variance.max() / variance.min()))
+
+
+def psi_star(arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike) -> float:
+    """psi* of an instance, see `complexity`."""
+    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
+    return _oracle(rows, goal, truth, variance).value
+
+
+def rho_star(arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike) -> float:
+    """rho* of an instance, max s² times the value for noise of variance one, see `complexity`."""
+    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
+    return _oracle(rows, goal, truth, np.full_like(variance, variance.max())).value
+
+
+def lower_bound(
+    arms: Any,
+    items: Any | None,
+    theta: ArrayLike,
+    objective: Objective,
+    noise_variance: ArrayLike,
+    delta: float,
+) -> float:
+    """max(0, 2 log(1/(2.4 delta)) psi*): no delta-PAC algorithm takes fewer samples on average, variances known.
+
+    Computed from the certified lower bound on psi*, so that it is a lower bound whatever the solver did.
+    Source: Weltz et al. (2023), Theorem 1 (Gaussian noise).
+
+    >>> import convexdesign as cd
+    >>> world = cd.instances.soare()
+    >>> I = cd.identification
+    >>> round(I.lower_bound(world.arms, None, world.theta, I.BestArm(), world.noise_variance, 0.05))
+    1132
+    """
+    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
+    factor = 2.0 * np.log(1.0 / (2.4 * probability(delta)))
+    return float(max(0.0, factor) * _oracle(rows, goal, truth, variance).bound)
+
+
+def upper_bound(
+    arms: Any,
+    items: Any | None,
+    theta: ArrayLike,
+    objective: Objective,
+    noise_variance: ArrayLike,
+    delta: float,
+    burn_in: int = 0,
+) -> float:
+    """Theorem 2 with its constants: H-RAGE takes at most this many samples, with probability 1 - delta.
+
+    With L = ceil(log2(4/Delta)) rounds, Delta the smallest gap: burn_in + L (d(d+1)/2 + 1) for rounding up, and
+    c L log(8 L² |Z|/delta) psi*, c = 384 for the best arm and 96 for level sets. d is the dimension of the arms; the
+    one more pull a round is what Caratheodory's theorem leaves. Raises InputError for gaps above 2, which the theorem
+    does not cover: rescale the rewards. Source: Weltz et al. (2023), Theorem 2 and appendices F and G.
+    """
+    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
+    psi = _oracle(rows, goal, truth, variance).value
+    gaps = goal.gaps(truth)
+    if gaps.max() > 2.0:
+        raise InputError(
+            f"item {int(np.argmax(gaps))} has gap {gaps.max():g}; Theorem 2 covers gaps up to 2: rescale the rewards"
+        )
+    rounds = np.ceil(np.log2(4.0 / gaps[gaps > 0].min()))
+    constant = 384.0 if isinstance(objective, BestArm) else 96.0
+    d = rows.values.shape[1]
+    confidence = np.log(8.0 * rounds**2 * goal.values.shape[0] / probability(delta))
+    return float(burn_in + rounds * (d * (d + 1) / 2 + 1) + constant * rounds * confidence * psi)
+
+
+def _instance(
+    arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike
+) -> tuple[Rows, Goal, Floats, Floats]:
+    rows = read_rows(arms, "arms")
+    n, d = rows.values.shape
+    goal = goal_for(objective, rows if items is None else read_rows(items, "items", d))
+    variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive")
+    if variance is None:
+        raise InputError("noise_variance is None; give the noise VARIANCES, a scalar or one per arm")
+    return rows, goal, read_vector(theta, "theta", d), variance
+
+
+def _oracle(rows: Rows, goal: Goal, theta: Floats, variance: Floats) -> Allocation:
+    problem = goal.oracle(rows, theta, variance)
+    if problem is None:
+        raise InputError("there is nothing to identify: give at least two different items (or one that is not zero)")
+    return allocate(problem, tol=TOLERANCE)
