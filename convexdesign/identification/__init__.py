@@ -1,1 +1,44 @@
+"""Finding the best item or all items above a threshold, with a promise: wrong with probability at most delta.
 
+All algorithms ask and tell: `while not algo.done: batch = algo.ask(); algo.tell(batch, observations)`, then
+`algo.result()`. They know the arms, the items and what they are told, never the truth.
+"""
+
+from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn
+from convexdesign.identification.bounds import Complexity, complexity, lower_bound, psi_star, rho_star, upper_bound
+from convexdesign.identification.burn_in import burn_in_budget
+from convexdesign.identification.contradiction import GuaranteeWarning
+from convexdesign.identification.gap_elimination import GapElimination
+from convexdesign.identification.hrage import HRage
+from convexdesign.identification.identifier import Identifier
+from convexdesign.identification.martingale_elimination import MartingaleElimination
+from convexdesign.identification.oracle import OracleAllocation
+from convexdesign.identification.rage import Rage
+from convexdesign.identification.result import Result, Round, Status
+from convexdesign.identification.static import StaticAllocation
+from convexdesign.problem.objectives import BestArm, LevelSet, true_answer
+
+__all__ = [
+    "AdaptiveBurnIn",
+    "BestArm",
+    "Complexity",
+    "GapElimination",
+    "GuaranteeWarning",
+    "HRage",
+    "Identifier",
+    "LevelSet",
+    "MartingaleElimination",
+    "OracleAllocation",
+    "Rage",
+    "Result",
+    "Round",
+    "StaticAllocation",
+    "Status",
+    "burn_in_budget",
+    "complexity",
+    "lower_bound",
+    "psi_star",
+    "rho_star",
+    "true_answer",
+    "upper_bound",
+]
