@@ -1,6 +1,7 @@
 """Design problems as values: arms and targets as oracles, criteria, the feasible weights, and the canonical form."""
 
-from convexdesign.problem.arms import Arms, ArrayArms
+from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
+from convexdesign.problem.block_arms import BlockArms
 from convexdesign.problem.canonical import Canonical, canonicalise
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.problem import Criterion, DesignProblem
@@ -10,10 +11,12 @@ from convexdesign.problem.weights import WeightSet
 __all__ = [
     "Arms",
     "ArrayArms",
+    "BlockArms",
     "Canonical",
     "Criterion",
     "DesignProblem",
     "PairTargets",
+    "ScaledArms",
     "Targets",
     "VectorTargets",
     "WeightSet",

@@ -7,7 +7,7 @@ the arms, chosen for conditioning, is found once; solvers see only whitened vect
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ RANK_TOLERANCE = 1e-11
 TARGET_TOLERANCE = 1e-9
 # Beyond this many entries the range and the coordinates are taken from a sample, completed from all arms if need be.
 SAMPLE_ENTRIES = 200_000
+# Arms kept at a time while completing the sample; few of them are needed in the end.
+MOST_LEAVING = 1000
 # A coarse design is good enough when no arm's leverage exceeds this multiple of the optimum's.
 COARSE = 1.5
 # Up to this many arms, proportional ones are merged for the conic programs.
@@ -142,22 +144,40 @@ def _sample(n: int, d: int) -> Indices:
 
 
 def _complete(problem: DesignProblem, sample: Indices, rows: Floats) -> tuple[Indices, Floats, Floats]:
-    """Extend the sample by the arms of every block that leave the range found so far."""
-    arms = problem.arms
-    for start, block in arms.blocks():
-        scale = _column_scale(np.vstack([rows, block]))
-        span, _ = _range(rows * scale)
-        scaled = _unit_rows(block * scale)
-        off = scaled - (scaled @ span) @ span.T
-        for _ in range(arms.d - span.shape[1]):
-            length = np.linalg.norm(off, axis=1)
-            worst = int(np.argmax(length))
-            if length[worst] <= RANK_TOLERANCE:
-                break
-            direction = off[worst] / length[worst]
-            off = off - np.outer(off @ direction, direction)
-            sample, rows = np.append(sample, start + worst), np.vstack([rows, block[worst]])
-    return sample, rows, _column_scale(rows)
+    """Extend the sample by arms that leave its range, found in one pass over all arms."""
+    arms, scale = problem.arms, _column_scale(rows)
+    span, _ = _range(rows * scale)
+    null = np.linalg.svd(span, full_matrices=True)[0][:, span.shape[1] :]
+    leaving = partial(_leaving, null=null, scale=scale, silent=np.asarray(~rows.any(axis=0)))
+    found = np.empty(0, dtype=np.intp)
+    for start, local in arms.map(leaving):
+        found = np.append(found, start + local)
+        if found.size > MOST_LEAVING:
+            found = found[leaving(arms.take(found))]
+    found = found[leaving(arms.take(found))]
+    rows = np.vstack([rows, arms.take(found)])
+    return np.append(sample, found), rows, _column_scale(rows)
+
+
+def _leaving(rows: Floats, null: Floats, scale: Floats, silent: NDArray[np.bool_]) -> Indices:
+    """Indices of rows that, with a range given by its complement null (d, k), span what all of them do; at most k.
+
+    Columns that are zero all over the range (silent) have no scale yet: the rows' own is taken.
+    """
+    if not rows.size:
+        return np.empty(0, dtype=np.intp)
+    scaled = _unit_rows(rows * np.where(silent, _column_scale(rows), scale))
+    off = scaled @ null
+    chosen: list[int] = []
+    for _ in range(null.shape[1]):
+        length = np.linalg.norm(off, axis=1)
+        worst = int(np.argmax(length))
+        if length[worst] <= RANK_TOLERANCE:
+            break
+        direction = off[worst] / length[worst]
+        off = off - np.outer(off @ direction, direction)
+        chosen.append(worst)
+    return np.array(chosen, dtype=np.intp)
 
 
 def _column_scale(rows: Floats) -> Floats:

@@ -67,7 +67,7 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         name = min(unknown)
         close = difflib.get_close_matches(name, Common.__annotations__, 1)
         raise TypeError(f"unexpected keyword {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
-    n = rows.values.shape[0]
+    n = rows.n
     variance = read_positive(common.get("noise_variance"), "noise_variance", n, NOISE_REMEDY)
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
     price = variance if costs is None else costs if variance is None else variance * costs
@@ -99,9 +99,9 @@ def _prior(rows: Rows, variance: Floats | None, common: Common) -> tuple[Floats 
         raise InputError(f"n_new is {n_new}; give a positive number of planned measurements")
     planned = float(n_new)  # type: ignore[arg-type]
     if counts is not None:
-        held = _from_counts(rows, variance, read_vector(counts, "existing_counts", rows.values.shape[0]))
+        held = _from_counts(rows, variance, read_vector(counts, "existing_counts", rows.n))
     else:
-        held = read_psd(information, "prior_information", rows.values.shape[1])
+        held = read_psd(information, "prior_information", rows.d)
     return (held / planned if held.any() else None), planned
 
 
@@ -110,6 +110,6 @@ def _from_counts(rows: Rows, variance: Floats | None, counts: Floats) -> Floats:
     if bad.size:
         raise InputError(f"existing_counts[{bad[0]}] is {counts[bad[0]]:g}; counts are whole numbers, zero or more")
     pulled = np.flatnonzero(counts)
-    X = np.asarray(rows.values[pulled], dtype=float)
+    X = rows.source.take(pulled)
     effort = counts[pulled] if variance is None else counts[pulled] / variance[pulled]
     return np.asarray(X.T @ (effort[:, None] * X))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ FEW = 0.8
 class PairTargets:
     """All differences z_i - z_j, i < j, of the items (N, d), numbered i N + j."""
 
-    def __init__(self, items: NDArray[Any], names: tuple[str, ...] | None = None):
+    def __init__(self, items: NDArray[Any], names: Sequence[str] | None = None):
         self.items = items
         self.names = names
 

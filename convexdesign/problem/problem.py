@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.features import phi
-from convexdesign.problem.arms import Arms, ArrayArms
+from convexdesign.problem.arms import Arms, LiftedArms, ScaledArms
 from convexdesign.problem.common import Common, read_common
+from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
 from convexdesign.problem.read import Rows, read_rows, read_vector
@@ -52,8 +53,9 @@ class DesignProblem:
     """min over w in W of max_j v_j' A(w)^+ v_j, with A(w) = sum_i w_i x_i x_i' / noise_variance_i.
 
     `DesignProblem(arms, targets)` is the general form; the class methods build the classical kinds. Arms and targets
-    are arrays (one row each), lists, or pandas/polars DataFrames, whose row labels become names. noise_variance is a
-    VARIANCE (squared units of the outcome), a scalar or one per arm. The problem never changes after it is built.
+    are arrays (one row each), lists, or pandas/polars DataFrames, whose row labels become names; for arms that do not
+    fit into memory also memory maps, `BlockArms` (made by a function) and Dask arrays. noise_variance is a VARIANCE
+    (squared units of the outcome), a scalar or one per arm. The problem never changes after it is built.
 
     Source: Weltz et al. (2023), sections 2 and 4; Pukelsheim, Optimal Design of Experiments (2006).
 
@@ -77,12 +79,12 @@ class DesignProblem:
 
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_rows(arms, "arms")
-        aims = read_rows(targets, "targets", rows.values.shape[1])
+        aims = read_rows(targets, "targets", rows.d)
         self._build(
             "minimax",
             Criterion.MINIMAX,
             rows,
-            VectorTargets(aims.values, aims.names),
+            VectorTargets(aims.source, aims.names),
             common,
             {"targets": aims},
         )
@@ -101,9 +103,9 @@ class DesignProblem:
         put = object.__setattr__  # the one place where a frozen value is filled
         put(self, "kind", kind)
         put(self, "criterion", criterion)
-        put(self, "arms", ArrayArms(rows.values, read.scale, rows.names))
+        put(self, "arms", rows.source if read.scale is None else ScaledArms(rows.source, read.scale))
         put(self, "targets", targets)
-        put(self, "aim", np.empty((rows.values.shape[1], 0)) if aim is None else aim)
+        put(self, "aim", np.empty((rows.d, 0)) if aim is None else aim)
         put(self, "noise_variance", read.noise_variance)
         put(self, "costs", read.costs)
         put(self, "prior", read.prior)
@@ -131,7 +133,7 @@ class DesignProblem:
         4.0
         """
         rows = read_rows(arms, "arms")
-        targets = VectorTargets(rows.values, rows.names, noun="arm")
+        targets = VectorTargets(rows.source, rows.names, noun="arm")
         return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, common, {})
 
     @classmethod
@@ -146,8 +148,8 @@ class DesignProblem:
         3.0
         """
         rows = read_rows(arms, "arms")
-        lifted = Rows(phi(rows.values), rows.names)
-        targets = VectorTargets(lifted.values, rows.names, noun="arm")
+        lifted = _lifted(rows)
+        targets = VectorTargets(lifted.source, rows.names, noun="arm")
         inputs = {"source": rows}
         return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, inputs)
 
@@ -168,9 +170,9 @@ class DesignProblem:
         4.0
         """
         rows, things = _arms_and_items(arms, items)
-        if things.values.shape[0] < 2:
+        if things.n < 2:
             raise InputError("items has one row; an XY-allocation needs at least two items to tell apart")
-        targets = PairTargets(things.values, things.names)
+        targets = PairTargets(things.array("XY-allocation compares every two items"), things.names)
         return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, {"items": things})
 
     @classmethod
@@ -189,7 +191,7 @@ class DesignProblem:
         4.0
         """
         rows, things = _arms_and_items(arms, items)
-        targets = VectorTargets(things.values, things.names, noun="item")
+        targets = VectorTargets(things.source, things.names, noun="item")
         return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, {"items": things})
 
     @classmethod
@@ -212,15 +214,15 @@ class DesignProblem:
         16.0
         """
         rows, things = _arms_and_items(arms, items)
-        theta = read_vector(theta, "theta", rows.values.shape[1])
-        gaps, best = _gaps_to_best(things, theta)
+        theta = read_vector(theta, "theta", rows.d)
+        gaps, best = gaps_to_best(things, theta)
         factor = np.zeros_like(gaps)
         np.divide(-1.0, gaps, out=factor, where=np.arange(gaps.size) != best)
         targets = VectorTargets(
-            things.values,
+            things.source,
             things.names,
             noun="item",
-            offset=np.asarray(things.values[best], dtype=float),
+            offset=things.source.take(np.array([best]))[0],
             factor=factor,
         )
         inputs = {"items": things, "theta": theta}
@@ -248,17 +250,17 @@ class DesignProblem:
         8.0
         """
         rows, things = _arms_and_items(arms, items)
-        theta = read_vector(theta, "theta", rows.values.shape[1])
+        theta = read_vector(theta, "theta", rows.d)
         if not np.isfinite(threshold):
             raise InputError(f"threshold is {threshold}; give a finite number in the units of the outcome")
-        distance = _scores(things, theta) - threshold
-        met = np.flatnonzero(np.abs(distance) <= _rounding(things, theta) + 4e-16 * abs(threshold))
+        distance = scores(things, theta) - threshold
+        met = np.flatnonzero(np.abs(distance) <= rounding(things, theta) + 4e-16 * abs(threshold))
         if met.size:
             raise InputError(
-                f"{_name(things, met[0], 'item')} lies exactly on the threshold {threshold:g}: no number of "
+                f"{name_of(things, met[0], 'item')} lies exactly on the threshold {threshold:g}: no number of "
                 "measurements can place it; move the threshold or remove the item"
             )
-        targets = VectorTargets(things.values, things.names, noun="item", factor=1.0 / distance)
+        targets = VectorTargets(things.source, things.names, noun="item", factor=1.0 / distance)
         inputs = {"items": things, "theta": theta, "threshold": float(threshold)}
         return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, inputs)
 
@@ -273,7 +275,7 @@ class DesignProblem:
         4.0
         """
         rows = read_rows(arms, "arms")
-        direction = read_vector(direction, "direction", rows.values.shape[1])
+        direction = read_vector(direction, "direction", rows.d)
         if not direction.any():
             raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
         targets = VectorTargets(direction[None, :], noun="direction")
@@ -291,7 +293,7 @@ class DesignProblem:
         -1.386294
         """
         rows = read_rows(arms, "arms")
-        targets = VectorTargets(rows.values, rows.names, noun="arm")
+        targets = VectorTargets(rows.source, rows.names, noun="arm")
         return cls._make("d-optimal", Criterion.D, rows, targets, common, {})
 
     @classmethod
@@ -322,7 +324,7 @@ class DesignProblem:
         4.0
         """
         rows = read_rows(arms, "arms")
-        d = rows.values.shape[1]
+        d = rows.d
         targets = VectorTargets(np.eye(d), rows.columns, noun="coefficient")
         return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, {}, np.eye(d))
 
@@ -337,10 +339,9 @@ class DesignProblem:
         2.0
         """
         rows = read_rows(arms, "arms")
-        points = read_rows(region, "region", rows.values.shape[1])
-        targets = VectorTargets(points.values, points.names, noun="point")
-        V = np.asarray(points.values, dtype=float) / np.sqrt(points.values.shape[0])
-        aim = np.asarray(np.linalg.qr(V, mode="r")).T if V.shape[0] > V.shape[1] else V.T
+        points = read_rows(region, "region", rows.d)
+        targets = VectorTargets(points.source, points.names, noun="point")
+        aim = _root_of_moments(points.source)
         return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, {"region": points}, aim)
 
     @classmethod
@@ -355,7 +356,7 @@ class DesignProblem:
         9.0
         """
         rows = read_rows(arms, "arms")
-        matrix = read_psd(M, "M", rows.values.shape[1])
+        matrix = read_psd(M, "M", rows.d)
         aim = psd_root(matrix).T
         targets = VectorTargets(np.ascontiguousarray(aim.T), noun="direction of M, number")
         return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, {"M": matrix}, aim)
@@ -371,7 +372,7 @@ class DesignProblem:
         0.8
         """
         rows = read_rows(arms, "arms")
-        targets = VectorTargets(np.eye(rows.values.shape[1]), rows.columns, noun="coefficient")
+        targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
         return cls._make("e-optimal", Criterion.E, rows, targets, common, {})
 
     # ------------------------------------------------------------- properties
@@ -404,43 +405,31 @@ class DesignProblem:
 
 def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
     rows = read_rows(arms, "arms")
-    return rows, rows if items is None else read_rows(items, "items", rows.values.shape[1])
+    return rows, rows if items is None else read_rows(items, "items", rows.d)
 
 
-def _scores(items: Rows, theta: Floats) -> Floats:
-    return np.asarray(items.values @ theta, dtype=float)
+def _lifted(rows: Rows) -> Rows:
+    """phi of every row: an array for an array in memory, made block by block for a map or an oracle."""
+    if isinstance(rows.held, np.ndarray) and not isinstance(rows.held, np.memmap):
+        return Rows(phi(rows.held), rows.names)
+    return Rows(LiftedArms(rows.source, phi, rows.d * (rows.d + 1) // 2), rows.names)
 
 
-def _rounding(items: Rows, theta: Floats) -> Floats:
-    """A bound on the rounding error of each z'theta: gaps below it cannot be told from ties."""
-    eps = 2.0 * np.finfo(float).eps
-    return np.asarray(eps * (np.abs(items.values) @ np.abs(theta)), dtype=float)
+def _root_of_moments(points: Arms) -> Floats:
+    """L (d, k) with LL' = the mean of vv' over the points v, by a triangular factor of every block."""
+    size = np.sqrt(points.n)
+    R = np.vstack([part for _, part in points.map(_triangle)]) / size
+    return _triangle(R).T
 
 
-def _gaps_to_best(items: Rows, theta: Floats) -> tuple[Floats, int]:
-    scores = _scores(items, theta)
-    if scores.size < 2:
-        raise InputError("items has one row; a best-arm oracle needs at least two items")
-    best = int(np.argmax(scores))
-    # Subtracting first keeps the digits that nearly equal scores would lose.
-    gaps = np.asarray((items.values[best] - items.values) @ theta, dtype=float)
-    rounding = _rounding(items, theta)
-    tied = np.flatnonzero(gaps <= rounding + rounding[best])
-    if tied.size > 1:
-        listed = ", ".join(_name(items, i, "item") for i in tied[:4]) + (", ..." if tied.size > 4 else "")
-        raise InputError(
-            f"theta has no unique best item: {listed} tie at {scores[best]:g}; remove duplicates or change theta"
-        )
-    return gaps, best
-
-
-def _name(rows: Rows, index: int, noun: str) -> str:
-    return f"{noun} {index}" if rows.names is None else f"{noun} {index} ({rows.names[index]})"
+def _triangle(rows: Floats) -> Floats:
+    """A matrix R with R'R = the sum of xx' over the rows, no more rows than columns."""
+    return np.asarray(np.linalg.qr(rows, mode="r")) if rows.shape[0] > rows.shape[1] else rows
 
 
 def _interest(interest: ArrayLike, rows: Rows) -> Floats:
     """K (d, s) of full column rank, from indices of coordinates or from a matrix."""
-    d = rows.values.shape[1]
+    d = rows.d
     K = np.asarray(interest)
     if K.ndim == 1:
         if K.size == 0 or K.dtype.kind not in "iu" or K.min() < 0 or K.max() >= d or np.unique(K).size < K.size:

@@ -5,12 +5,14 @@ Pairs of items are never materialised: 100,000 items have five thousand million 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.problem.arms import block_rows, quadratic_rows
+from convexdesign.problem.arms import Arms, ArrayArms, per_row, quadratic_rows
 
 __all__ = ["Targets", "VectorTargets"]
 
@@ -57,19 +59,20 @@ class Targets(Protocol):
 class VectorTargets:
     """Explicit targets v_j = f_j (x_j - o): rows x (m, d), offset o (d,) and factors f (m,), both optional.
 
-    The offset and the factors give the oracles' scaled differences without a second array.
+    The offset and the factors give the oracles' scaled differences without a second array. The rows may be an array or
+    any oracle: where the arms themselves are wanted, theirs.
     """
 
     def __init__(
         self,
-        rows: NDArray[Any],
-        names: tuple[str, ...] | None = None,
+        rows: NDArray[Any] | Arms,
+        names: Sequence[str] | None = None,
         *,
         noun: str = "target",
         offset: Floats | None = None,
         factor: Floats | None = None,
     ):
-        self.rows = rows
+        self.source: Arms = ArrayArms(rows) if isinstance(rows, np.ndarray) else rows
         self.names = names
         self.noun = noun
         self.offset = offset
@@ -77,14 +80,14 @@ class VectorTargets:
 
     @property
     def m(self) -> int:
-        return int(self.rows.shape[0])
+        return self.source.n
 
     @property
     def d(self) -> int:
-        return int(self.rows.shape[1])
+        return self.source.d
 
     def take(self, index: Indices) -> Floats:
-        rows = np.asarray(self.rows.take(index, axis=0), dtype=float)
+        rows = self.source.take(index)
         if self.offset is not None:
             rows = rows - self.offset
         return rows if self.factor is None else rows * self.factor.take(index)[:, None]
@@ -92,13 +95,9 @@ class VectorTargets:
     def values(self, factor: Floats) -> Floats:
         """|F'v_j|^2 for every target, shape (m,)."""
         if self.offset is None:
-            out = quadratic_rows(self.rows, factor)
+            out = self.source.quadratic(factor)
         else:
-            out = np.empty(self.m)
-            step = block_rows(self.d)
-            for start in range(0, self.m, step):
-                image = (self.rows[start : start + step] - self.offset) @ factor
-                np.einsum("ij,ij->i", image, image, out=out[start : start + step])
+            out = per_row(self.source, partial(quadratic_rows, factor=factor, origin=self.offset))
         if self.factor is not None:
             out *= self.factor
             out *= self.factor
@@ -116,24 +115,30 @@ class VectorTargets:
 
     def outside(self, null: Floats, size: Floats, tolerance: float) -> int | None:
         origin = np.zeros(self.d) if self.offset is None else self.offset
+        most_outside = partial(_most_outside, null=null, size=size, origin=origin)
         found, extreme = None, tolerance
-        step = block_rows(self.d)
-        for start in range(0, self.m, step):
-            rows = np.asarray(self.rows[start : start + step], dtype=float)
-            # The size of a difference is that of its terms: cancellation leaves their rounding behind.
-            length = np.linalg.norm(rows @ size, axis=1) + np.linalg.norm(origin @ size)
-            part = np.linalg.norm((rows - origin) @ null, axis=1)
-            if self.factor is not None:
-                part = np.where(self.factor[start : start + step] == 0, 0.0, part)
-            share = np.divide(part, length, out=np.where(part > 0, np.inf, 0.0), where=length > 0)
-            worst = int(np.argmax(share))
-            if share[worst] > extreme:
-                found, extreme = start + worst, float(share[worst])
+        for start, (worst, share) in self.source.map(most_outside, *(() if self.factor is None else (self.factor,))):
+            if share > extreme:
+                found, extreme = start + worst, share
         return found
 
     def label(self, index: int) -> str:
         own = f"{self.noun} {index}" if self.names is None else f"{self.noun} {index} ({self.names[index]})"
         return own
+
+
+def _most_outside(
+    rows: Floats, factor: Floats | None = None, *, null: Floats, size: Floats, origin: Floats
+) -> tuple[int, float]:
+    """The row with the largest share |N'(x - o)| / (|S'x| + |S'o|), and this share; a factor of zero makes it nothing."""
+    # The size of a difference is that of its terms: cancellation leaves their rounding behind.
+    length = np.linalg.norm(rows @ size, axis=1) + np.linalg.norm(origin @ size)
+    part = np.linalg.norm((rows - origin) @ null, axis=1)
+    if factor is not None:
+        part = np.where(factor == 0, 0.0, part)
+    share = np.divide(part, length, out=np.where(part > 0, np.inf, 0.0), where=length > 0)
+    worst = int(np.argmax(share))
+    return worst, float(share[worst])
 
 
 def largest(values: Floats, k: int) -> tuple[Indices, Floats]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convexdesign.problem import ArrayArms, PairTargets, VectorTargets
+from convexdesign.problem import ArrayArms, PairTargets, ScaledArms, VectorTargets
 
 
 @st.composite
@@ -60,11 +60,11 @@ def test_many_items_are_priced_in_blocks():
 def test_arms_oracle_agrees_with_the_array(scale):
     X = np.array([[1.0, 2.0], [3.0, -1.0], [0.0, 4.0]])
     Y = X if scale is None else X * scale[:, None]
-    arms = ArrayArms(X, scale)
+    arms = ArrayArms(X) if scale is None else ScaledArms(ArrayArms(X), scale)
     F = np.array([[1.0, 0.5], [0.0, 2.0]])
     np.testing.assert_allclose(arms.quadratic(F), ((Y @ F) ** 2).sum(axis=1))
     np.testing.assert_allclose(arms.take(np.array([2, 0])), Y[[2, 0]])
-    np.testing.assert_allclose(np.vstack([rows for _, rows in arms.blocks()]), Y)
+    np.testing.assert_allclose(np.vstack([rows for _, rows in arms.map(lambda rows: rows)]), Y)
 
 
 def test_scaled_differences_are_what_they_say():
