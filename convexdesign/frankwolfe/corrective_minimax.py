@@ -11,15 +11,14 @@ A step linearises them with x z = target (Mehrotra's predictor and corrector) an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.frankwolfe.dense_system import Solve, dense_system
-from convexdesign.frankwolfe.matrix_space import matrix_space_system
-from convexdesign.frankwolfe.minimax_state import MinimaxState, minimax_state
+from convexdesign.frankwolfe.dense_system import DenseSystem
+from convexdesign.frankwolfe.matrix_space import MatrixSpaceSystem
+from convexdesign.frankwolfe.minimax_state import Linearisation, Solve, whitened
 from convexdesign.frankwolfe.symmetric import dimension
 
 __all__ = ["CorrectedMinimax", "correct_minimax"]
@@ -47,6 +46,16 @@ class CorrectedMinimax:
 
 
 @dataclass(frozen=True, eq=False)
+class Problem:
+    """The restricted problem: vectors (r, n + m) hold arms, then targets; linearise is the representation that suits."""
+
+    vectors: Floats
+    n: int
+    prior: Floats | None
+    linearise: type[Linearisation]
+
+
+@dataclass(frozen=True, eq=False)
 class Iterate:
     """x = (w, s) and z = (lambda, mu), both (n + m,) and positive, with everything that depends on them.
 
@@ -56,7 +65,7 @@ class Iterate:
 
     x: Floats
     z: Floats
-    state: MinimaxState
+    around: Linearisation
     r_d: Floats
     r_p: Floats
     complementarity: float
@@ -77,65 +86,69 @@ def correct_minimax(
     arms (n, r) and nonzero targets (m, r) in coordinates where the arms are of similar size; prior A0 (r, r) psd;
     start: (weights, multipliers) to begin with. Returns the best certified pair met, whether or not it reaches tol.
     """
-    n, m = arms.shape[0], targets.shape[0]
+    (n, r), m = arms.shape, targets.shape[0]
     vectors = np.asfortranarray(np.concatenate([arms, targets]).T)
-    at = _starting_point(vectors, n, prior, start)
-    build = _cheaper_system(n, m, arms.shape[1])
-    best = at
+    problem = Problem(vectors, n, prior, _cheaper_system(n, m, r))
+    best = at = _starting_point(problem, start)
     step = 0
     for step in range(max_iter + 1):
         if at.gap < best.gap:
             best = at
         if at.gap <= tol or step == max_iter:
             break
-        solve = build(at.state, at.z[:n] / at.x[:n], at.z[n:], at.x[n:])
-        moved = None if solve is None else _mehrotra_step(vectors, prior, at, solve, tol)
+        solve = at.around.system(at.z[:n] / at.x[:n], at.z[n:], at.x[n:])
+        moved = None if solve is None else _mehrotra_step(problem, at, solve, tol)
         if moved is None:
             break
         at = moved
-    w, mu = best.x[:n], best.z[n:] / best.state.variances
+    w, mu = best.x[:n], best.z[n:] / best.around.variances
     return CorrectedMinimax(w / w.sum(), mu / mu.sum(), best.gap, step)
 
 
-def _cheaper_system(n: int, m: int, r: int) -> Callable[[MinimaxState, Floats, Floats, Floats], Solve | None]:
+def _cheaper_system(n: int, m: int, r: int) -> type[Linearisation]:
     """Counts multiplications; the matrix space also has more calls, worth some 1e7 of them."""
     p = dimension(r)
     dense = n * n * (4 * m + n / 3)
     matrix_space = 2 * p * p * (n + m) + 5 * p**3 + 1e7
-    return dense_system if dense < matrix_space else matrix_space_system
+    return DenseSystem if dense < matrix_space else MatrixSpaceSystem
 
 
-def _starting_point(vectors: Floats, n: int, prior: Floats | None, start: tuple[Floats, Floats] | None) -> Iterate:
+def _starting_point(problem: Problem, start: tuple[Floats, Floats] | None) -> Iterate:
     """Strictly feasible weights (variances at most 1/1.1) and multipliers of the size they have at the optimum."""
-    m = vectors.shape[1] - n
+    n = problem.n
     weights = np.full(n, 1.0 / n) if start is None else 0.9 * start[0] + 0.1 / n
-    state = minimax_state(vectors, n, weights, prior)
-    if state is None:
+    parts = whitened(problem.vectors, n, weights, problem.prior)
+    if parts is None:
         raise np.linalg.LinAlgError("the arms do not span their space")
-    scale = 1.1 * float(state.variances.max())
-    slack = np.maximum(np.log(scale) - np.log(state.variances), 0.1)
-    mu = np.full(m, scale / m) if start is None else scale * (0.9 * start[1] + 0.1 / m)
-    at = _evaluate(vectors, n, prior, np.concatenate([scale * weights, slack]), np.concatenate([np.full(n, 0.5), mu]))
+    variances = np.einsum("ij,ij->j", parts[1], parts[1])
+    scale = 1.1 * float(variances.max())
+    slack = np.maximum(np.log(scale / variances), 0.1)
+    mu = variances / variances.sum() if start is None else 0.9 * start[1] + 0.1 * variances / variances.sum()
+    at = _evaluate(problem, np.concatenate([scale * weights, slack]), np.concatenate([np.full(n, 0.5), scale * mu]))
     assert at is not None
     return at
 
 
-def _evaluate(vectors: Floats, n: int, prior: Floats | None, x: Floats, z: Floats) -> Iterate | None:
+def _evaluate(problem: Problem, x: Floats, z: Floats) -> Iterate | None:
     """The iterate at (x, z), or None where A(w) is numerically singular."""
+    n = problem.n
     w, s, mu = x[:n], x[n:], z[n:]
-    state = minimax_state(vectors, n, w, prior)
-    if state is None:
+    parts = whitened(problem.vectors, n, w, problem.prior)
+    if parts is None:
         return None
-    pulled = state.pull(mu)
+    around = problem.linearise(*parts)
+    pulled = around.pull(mu)
+    f = around.variances
     r_d = 1.0 - pulled - z[:n]
-    r_p = -np.log(state.variances) - s
-    product = float(x @ z)
-    primal = (np.abs(r_p) / np.maximum(s, 1.0)).max()
-    merit = float(np.abs(r_d).max() + primal) + product / float(w.sum())
-    return Iterate(x, z, state, r_d, r_p, product / x.size, state.gap(w, mu, pulled), merit)
+    r_p = -np.log(f) - s
+    product, total = float(x @ z), float(w.sum())
+    gap = float(f.max()) * total * float(pulled.max()) / float(mu @ f) - 1.0
+    primal = float((np.abs(r_p) / np.maximum(s, 1.0)).max())
+    merit = float(np.abs(r_d).max()) + primal + product / total
+    return Iterate(x, z, around, r_d, r_p, product / x.size, gap, merit)
 
 
-def _mehrotra_step(vectors: Floats, prior: Floats | None, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
+def _mehrotra_step(problem: Problem, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
     """Predictor, then corrector, as far as positivity and the residuals allow; None if A(w) would be singular."""
     x, z, n = at.x, at.z, at.r_d.size
     now = at.complementarity
@@ -148,18 +161,19 @@ def _mehrotra_step(vectors: Floats, prior: Floats | None, at: Iterate, solve: So
     dx, dz = direction(-x * z)
     predicted = float((x + _to_boundary(x, dx, 1.0) * dx) @ (z + _to_boundary(z, dz, 1.0) * dz)) / x.size
     # Without a floor the complementarity runs ahead of the residuals and the gap stalls near 1e-8.
-    floor = max(0.02 * tol * float(x[:n].sum()) / x.size, 1e-3 * min(float(np.abs(at.r_d).max()), 1.0) * now)
-    target = max(now * (predicted / now) ** 3, floor)
+    floor = max(0.1 * tol * float(x[:n].sum()) / x.size, 1e-3 * min(float(np.abs(at.r_d).max()), 1.0) * now)
+    target = max(predicted**2 / now, floor)
     # Where the predictor leads astray its second-order term is no correction any more.
     second = np.minimum(np.maximum(dx * dz, -now), now)
     dx, dz = direction(target - x * z - second)
-    a, b = _to_boundary(x, dx, STEP_TO_BOUNDARY), _to_boundary(z, dz, STEP_TO_BOUNDARY)
+    fraction = max(STEP_TO_BOUNDARY, 1.0 - at.gap)
+    a, b = _to_boundary(x, dx, fraction), _to_boundary(z, dz, fraction)
     if at.gap > EQUAL_STEPS_ABOVE:
         a = b = min(a, b)
     limit = GROWTH * at.merit
     moved = None
     for _ in range(HALVINGS + 1):
-        moved = _evaluate(vectors, n, prior, x + a * dx, z + b * dz)
+        moved = _evaluate(problem, x + a * dx, z + b * dz)
         if moved is not None and moved.merit <= limit:
             break
         a, b = 0.5 * a, 0.5 * b

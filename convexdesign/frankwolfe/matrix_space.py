@@ -1,4 +1,4 @@
-"""The Newton system of the minimax corrective step in the space of symmetric matrices: linear in arms and targets.
+"""The minimax problem around given weights in the space of symmetric matrices: linear in arms and targets.
 
 In coordinates where A(w) = I, rotated so that G = sum_v (mu_v / f_v) t_v t_v' = diag(g), let F (p, n) hold the
 coordinates of the N_i and Phi (m, p) those of t_v t_v' / f_v. Then J = Phi F, and the Hessian of sum_v mu_v log f_v is
@@ -11,6 +11,8 @@ multipliers as unknowns, because at the optimum mu/s grows without bound. With D
 reads dw = D^-1 (r1 - F'(M x - Phi_E' dmu)); applying F, with F D^-1 F' = R R' and x = R z,
 
     (I + R' M R) z - (Phi_E R)' dmu = R^-1 F D^-1 r1,      (Phi_E R) z + (s/mu) dmu = r2.
+
+J itself, m x n, is never formed: J' mu = <N_i, G>.
 """
 
 from __future__ import annotations
@@ -19,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from convexdesign.frankwolfe.dense_system import Solve
-from convexdesign.frankwolfe.minimax_state import MinimaxState
-from convexdesign.frankwolfe.symmetric import coordinates
+from convexdesign.frankwolfe.minimax_state import Solve
+from convexdesign.frankwolfe.symmetric import combine, coordinates, inner
 
-__all__ = ["matrix_space_system"]
+__all__ = ["MatrixSpaceSystem"]
 
 Floats = NDArray[np.float64]
 
@@ -31,70 +32,89 @@ Floats = NDArray[np.float64]
 REFINE_ABOVE = 1e7
 
 
-def matrix_space_system(state: MinimaxState, diagonal: Floats, mu: Floats, s: Floats) -> Solve | None:
-    """The same map (r1, r2) -> (dw, dmu) as dense_system; None where rounding makes a matrix indefinite."""
-    stiffness = mu / s
-    F, Phi, twist = _rotated_coordinates(state, mu)
-    p = F.shape[0]
-    M = (Phi.T * np.where(stiffness > 1.0, -mu, stiffness - mu)) @ Phi
-    M.ravel()[:: p + 1] += twist
-    explicit = np.flatnonzero(stiffness > 1.0)
-    R = _cholesky((F / diagonal) @ F.T)
-    if R is None:
-        return None
-    inner_matrix = R.T @ M @ R
-    inner_matrix.ravel()[:: p + 1] += 1.0
-    inner_factor = _cholesky(inner_matrix)
-    if inner_factor is None:
-        return None
-    half = np.empty((p, 0))
-    outer_factor = np.empty((0, 0))
-    if explicit.size:
-        half, _ = dtrtrs(inner_factor, (Phi.take(explicit, axis=0) @ R).T, lower=1)
-        outer_matrix = half.T @ half
-        outer_matrix.ravel()[:: explicit.size + 1] += 1.0 / stiffness.take(explicit)
-        factor = _cholesky(outer_matrix)
-        if factor is None:
+class MatrixSpaceSystem:
+    """See minimax_state.Linearisation."""
+
+    def __init__(self, Y: Floats, T: Floats, prior: Floats | None):
+        self.arms, self.targets, self.prior = Y, T, prior
+        self.variances: Floats = np.einsum("ij,ij->j", T, T)
+
+    def pull(self, mu: Floats) -> Floats:
+        """J' mu."""
+        return inner(self.arms, self._mean_target(mu), self.prior)
+
+    def system(self, diagonal: Floats, mu: Floats, s: Floats) -> Solve | None:
+        """Three Cholesky factorisations: of F D^-1 F', of I + R'MR, and for the multipliers of tight targets."""
+        stiffness = mu / s
+        F, Phi, twist = self._rotated_coordinates(mu)
+        p = F.shape[0]
+        tight = stiffness > 1.0
+        M = (Phi.T * np.where(tight, -mu, stiffness - mu)) @ Phi
+        M.ravel()[:: p + 1] += twist
+        R = _cholesky((F / diagonal) @ F.T)
+        if R is None:
             return None
-        outer_factor = factor
-    slack = np.where(stiffness > 1.0, 0.0, stiffness)
+        inner_matrix = R.T @ M @ R
+        inner_matrix.ravel()[:: p + 1] += 1.0
+        inner_factor = _cholesky(inner_matrix)
+        if inner_factor is None:
+            return None
+        explicit = np.flatnonzero(tight)
+        E = Phi.take(explicit, axis=0)
+        outer = _outer_factor(E @ R, inner_factor, stiffness.take(explicit))
+        if outer is None:
+            return None
+        half, outer_factor = outer
+        slack = np.where(tight, 0.0, stiffness)
 
-    def once(r1: Floats, r2: Floats) -> tuple[Floats, Floats]:
-        r1 = r1 + ((slack * r2) @ Phi) @ F
-        image, _ = dtrtrs(R, F @ (r1 / diagonal), lower=1)
-        reduced, _ = dtrtrs(inner_factor, image, lower=1)
-        active = r2.take(explicit) - half.T @ reduced
-        if explicit.size:
-            active, _ = dpotrs(outer_factor, active, lower=1)
-        z, _ = dtrtrs(inner_factor, reduced + half @ active, lower=1, trans=1)
-        x = R @ z
-        force = M @ x
-        force -= active @ Phi.take(explicit, axis=0)
-        dw = (r1 - force @ F) / diagonal
-        dmu = stiffness * (r2 - Phi @ x)
-        dmu[explicit] = active
-        return dw, dmu
+        def once(r1: Floats, r2: Floats) -> tuple[Floats, Floats]:
+            r1 = r1 + ((slack * r2) @ Phi) @ F
+            image, _ = dtrtrs(R, F @ (r1 / diagonal), lower=1)
+            reduced, _ = dtrtrs(inner_factor, image, lower=1)
+            active = r2.take(explicit) - half.T @ reduced
+            if explicit.size:
+                active, _ = dpotrs(outer_factor, active, lower=1)
+            z, _ = dtrtrs(inner_factor, reduced + half @ active, lower=1, trans=1)
+            x = R @ z
+            dw = (r1 - (M @ x - active @ E) @ F) / diagonal
+            dmu = stiffness * (r2 - Phi @ x)
+            dmu[explicit] = active
+            return dw, dmu
 
-    def solve(r1: Floats, r2: Floats) -> tuple[Floats, Floats]:
-        dw, dmu = once(r1, r2)
-        if stiffness.max() > REFINE_ABOVE * diagonal.min():
-            x = F @ dw
-            force = twist * x - ((mu * (Phi @ x)) + dmu) @ Phi
-            dw2, dmu2 = once(r1 - diagonal * dw - force @ F, r2 - Phi @ x - dmu / stiffness)
-            dw, dmu = dw + dw2, dmu + dmu2
-        return dw, dmu
+        def solve(r1: Floats, r2: Floats) -> tuple[Floats, Floats]:
+            dw, dmu = once(r1, r2)
+            if stiffness.max() > REFINE_ABOVE * diagonal.min():
+                x = F @ dw
+                force = twist * x - (mu * (Phi @ x) + dmu) @ Phi
+                more_w, more_mu = once(r1 - diagonal * dw - force @ F, r2 - Phi @ x - dmu / stiffness)
+                dw, dmu = dw + more_w, dmu + more_mu
+            return dw, dmu
 
-    return solve
+        return solve
+
+    def _mean_target(self, mu: Floats) -> Floats:
+        """G = sum_v (mu_v / f_v) t_v t_v'."""
+        return combine(self.targets, mu / self.variances)
+
+    def _rotated_coordinates(self, mu: Floats) -> tuple[Floats, Floats, Floats]:
+        """F (p, n), Phi (m, p) and the diagonal g_a + g_b (p,), in the eigenvectors of G."""
+        g, Q = np.linalg.eigh(self._mean_target(mu))
+        prior = None if self.prior is None else Q.T @ self.prior @ Q
+        F = coordinates(Q.T @ self.arms, prior)
+        Phi = (coordinates(Q.T @ self.targets) / self.variances).T
+        a, b = np.triu_indices(g.size, 1)
+        return F, Phi, np.concatenate([2.0 * g, g[a] + g[b]])
 
 
-def _rotated_coordinates(state: MinimaxState, mu: Floats) -> tuple[Floats, Floats, Floats]:
-    """F (p, n), Phi (m, p) and the diagonal g_a + g_b (p,), in the eigenvectors of G."""
-    g, Q = np.linalg.eigh(state.curvature(mu))
-    prior = None if state.prior is None else Q.T @ state.prior @ Q
-    F = coordinates(Q.T @ state.arms, prior)
-    Phi = (coordinates(Q.T @ state.targets) / state.variances).T
-    a, b = np.triu_indices(g.size, 1)
-    return F, Phi, np.concatenate([2.0 * g, g[a] + g[b]])
+def _outer_factor(E: Floats, inner_factor: Floats, stiffness: Floats) -> tuple[Floats, Floats] | None:
+    """For E = Phi_E R: L^-1 E' (p, k) with LL' = I + R'MR, and the factor of diag(s/mu) + E (LL')^-1 E'."""
+    if stiffness.size == 0:
+        return np.empty((inner_factor.shape[0], 0)), np.empty((0, 0))
+    half, _ = dtrtrs(inner_factor, E.T, lower=1)
+    matrix = half.T @ half
+    matrix.ravel()[:: stiffness.size + 1] += 1.0 / stiffness
+    factor = _cholesky(matrix)
+    return None if factor is None else (half, factor)
 
 
 def _cholesky(matrix: Floats) -> Floats | None:
