@@ -1,5 +1,6 @@
 """Simulated worlds for ask/tell algorithms, single runs, and replications that any machine repeats exactly."""
 
+from convexdesign.simulation.compare import compare, comparison_rows, comparison_table
 from convexdesign.simulation.environment import LinearEnvironment
 from convexdesign.simulation.replicate import (
     ReplicationError,
@@ -15,6 +16,9 @@ __all__ = [
     "LinearEnvironment",
     "Pullable",
     "ReplicationError",
+    "compare",
+    "comparison_rows",
+    "comparison_table",
     "replicate",
     "replicate_one",
     "replication_seed",

@@ -1,0 +1,167 @@
+"""Several algorithms on one problem: how often each is right, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation import Observations
+from convexdesign.simulation.replicate import MakeAlgorithm, MakeEnvironment, replicate
+from convexdesign.simulation.simulate import Pullable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["compare", "comparison_rows", "comparison_table"]
+
+
+class _Counted:
+    """A world that counts what is pulled, so that samples need not be believed."""
+
+    def __init__(self, world: Pullable) -> None:
+        self.world = world
+        self.samples = 0
+
+    def pull(self, counts: NDArray[np.int64]) -> Observations:
+        observations = self.world.pull(counts)
+        self.samples += int(np.sum(counts, dtype=np.int64))
+        return observations
+
+
+class _CountedMaker:
+    """make_environment with counting; a class, so that workers can be sent it."""
+
+    def __init__(self, make: MakeEnvironment) -> None:
+        self.make = make
+
+    def __call__(self, rng: np.random.Generator) -> _Counted:
+        return _Counted(self.make(rng))
+
+
+class _Record:
+    """One row of a run: its samples as counted, the answer, whether it is right, and the status where there is one."""
+
+    def __init__(self, truth: Sequence[int], answer_of: Callable[[Any], Sequence[int]]) -> None:
+        self.truth = tuple(int(i) for i in truth)
+        self.answer_of = answer_of
+
+    def __call__(self, result: Any, environment: _Counted) -> dict[str, Any]:
+        answer = tuple(int(i) for i in self.answer_of(result))
+        status = getattr(result, "status", None)
+        name = getattr(status, "name", "ANSWERED")
+        undecided = name == "UNDECIDED"
+        row = {"samples": environment.samples, "answer": answer, "status": name}
+        return row | {"undecided": undecided, "correct": not undecided and answer == self.truth}
+
+
+def answer_field(result: Any) -> Sequence[int]:
+    """result.answer, or the result itself where it has none."""
+    answer: Sequence[int] = getattr(result, "answer", result)
+    return answer
+
+
+def comparison_rows(
+    algorithms: Mapping[str, MakeAlgorithm],
+    make_environment: MakeEnvironment,
+    truth: Sequence[int],
+    replications: int,
+    n_jobs: int | None = 1,
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    answer_of: Callable[[Any], Sequence[int]] = answer_field,
+) -> pd.DataFrame:
+    """One row per algorithm and run: algorithm, replication, seed, samples, answer, status, undecided, correct.
+
+    algorithms: from a name to make_algorithm(rng), which builds ANY object with done, ask(), tell(batch, observations)
+    and result(), where batches have `counts` (n_arms,). truth: indices of the items that are the right answer;
+    answer_of(result) gives those found. Samples are counted at the environment. Run k of every algorithm meets
+    an environment with the same seed.
+    """
+    import pandas as pd
+
+    if not algorithms:
+        raise InputError("no algorithms to compare; give a mapping from names to functions that build them")
+    frames = []
+    for name, make in algorithms.items():
+        rows = replicate(
+            make,
+            _CountedMaker(make_environment),
+            replications,
+            n_jobs,
+            seed,
+            progress,
+            record=_Record(truth, answer_of),
+        )
+        rows.insert(0, "algorithm", name)
+        frames.append(rows)
+    return pd.concat(frames, ignore_index=True)
+
+
+def comparison_table(rows: pd.DataFrame, lower_bound: float | None = None) -> pd.DataFrame:
+    """One row per algorithm, from `comparison_rows`: runs, errors, error rate with its interval, undecided, samples.
+
+    errors: runs with an answer that is wrong; error_high: upper end of the 95 % Clopper-Pearson interval of their share.
+    mean_samples with its standard_error; times_lower_bound where a lower bound on the mean is given.
+    """
+    import pandas as pd
+    from scipy.stats import beta
+
+    table = []
+    for name, group in rows.groupby("algorithm", sort=False):
+        runs = len(group)
+        errors = int((~group["correct"] & ~group["undecided"]).sum())
+        samples = group["samples"].to_numpy(dtype=float)
+        row = {
+            "algorithm": name,
+            "runs": runs,
+            "errors": errors,
+            "error_rate": errors / runs,
+            "error_high": 1.0 if errors == runs else float(beta.ppf(0.975, errors + 1, runs - errors)),
+            "undecided": int(group["undecided"].sum()),
+            "mean_samples": samples.mean(),
+            "standard_error": samples.std(ddof=1) / np.sqrt(runs) if runs > 1 else float("nan"),
+        }
+        if lower_bound is not None:
+            row["times_lower_bound"] = samples.mean() / lower_bound if lower_bound > 0 else float("inf")
+        table.append(row)
+    return pd.DataFrame(table)
+
+
+def compare(
+    algorithms: Mapping[str, MakeAlgorithm],
+    make_environment: MakeEnvironment,
+    truth: Sequence[int],
+    replications: int,
+    n_jobs: int | None = 1,
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    lower_bound: float | None = None,
+    answer_of: Callable[[Any], Sequence[int]] = answer_field,
+) -> pd.DataFrame:
+    """`comparison_table` of `comparison_rows`: one row per algorithm, whoever wrote it.
+
+    >>> import convexdesign as cd
+    >>> world, I = cd.instances.soare(), cd.identification
+    >>> cd.simulation.compare(
+    ...     {
+    ...         "RAGE": lambda rng: I.Rage(world.arms, variance_bounds=(1, 20)),
+    ...         "H-RAGE, variances known": lambda rng: I.HRage(world.arms, known_variances=world.noise_variance),
+    ...     },
+    ...     lambda rng: cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=rng),
+    ...     truth=world.answer,
+    ...     replications=3,
+    ... )[["algorithm", "runs", "errors", "undecided"]]
+                     algorithm  runs  errors  undecided
+    0                     RAGE     3       0          0
+    1  H-RAGE, variances known     3       0          0
+    """
+    rows = comparison_rows(
+        algorithms, make_environment, truth, replications, n_jobs, seed, progress, answer_of=answer_of
+    )
+    return comparison_table(rows, lower_bound)
