@@ -43,52 +43,39 @@ class Evidence:
     space: RowSpace = field(init=False)
     rows: Floats = field(init=False)
     summaries: list[_Summary] = field(default_factory=list, init=False)
-    precision: Floats = field(init=False)  # Σ A_k in coordinates, for the pooled estimate
-    moment: Floats = field(init=False)  # Σ A_k b_k
 
     def __post_init__(self) -> None:
         self.space = row_space(self.arms)
         self.rows = self.space.coordinates(self.arms)
-        self.precision = np.zeros((self.space.rank, self.space.rank))
-        self.moment = np.zeros(self.space.rank)
 
     def add(self, observations: Observations, upper: Floats) -> None:
         """Take in a round whose VARIANCES are at most `upper` (n,), bounds chosen before its rewards."""
         p = np.where(np.isfinite(upper), observations.count / upper, 0.0)
-        root = np.sqrt(p)[:, None] * self.rows
-        R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
+        R: Floats = np.asarray(np.linalg.qr(np.sqrt(p)[:, None] * self.rows, mode="r"))
         diagonal = np.abs(np.diag(R))
         if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
             return
-        A = root.T @ root
-        moment = self.rows.T @ (p * observations.mean)
         spread = np.asarray(np.linalg.inv(R.T), dtype=float)
-        self.summaries.append(_Summary(spread.T @ (spread @ moment), spread))
-        self.precision += A
-        self.moment += moment
+        self.summaries.append(_Summary(spread.T @ (spread @ (self.rows.T @ (p * observations.mean))), spread))
 
-    def pooled(self) -> Floats:
-        """theta-hat (d,) of all rounds together, for planning: nothing rests on it."""
-        if not self.summaries:
-            return np.zeros(self.arms.shape[1])
-        return self.space.lift(np.asarray(np.linalg.solve(self.precision, self.moment), dtype=float))
-
-    def totals(self, directions: Floats, shift: float = 0.0) -> tuple[Floats, Floats]:
+    def totals(self, directions: Floats, shift: Floats | float = 0.0) -> tuple[Floats, Floats]:
         """M = Σ_k (y'theta_k + shift)/v_k and V = Σ_k 1/v_k of rows y (m, d) after every round, (rounds, m) each."""
         G = self.space.coordinates(directions).T
-        spreads = np.array([s.spread for s in self.summaries]).reshape(-1, *self.precision.shape)
-        estimates = np.array([s.coefficients for s in self.summaries]).reshape(-1, G.shape[0]) @ G
+        r = self.space.rank
+        spreads = np.array([s.spread for s in self.summaries]).reshape(-1, r, r)
+        estimates = np.array([s.coefficients for s in self.summaries]).reshape(-1, r) @ G
         precision = 1.0 / np.einsum("kim,kim->km", image := spreads @ G, image)
         return np.cumsum((estimates + shift) * precision, axis=0), np.cumsum(precision, axis=0)
 
-    def best_log_wealth(self, directions: Floats, shift: float = 0.0) -> Floats:
+    def best_log_wealth(self, directions: Floats, shift: Floats | float = 0.0) -> Floats:
         """The largest log wealth so far against y'theta + shift <= 0 for rows y (m, d), shape (m,); at least 0."""
         best = np.zeros(directions.shape[0])
+        shifts = np.broadcast_to(np.asarray(shift, dtype=float), best.shape)
         if not self.summaries:
             return best
         for start in range(0, directions.shape[0], BLOCK):
             rows = slice(start, start + BLOCK)
-            M, V = self.totals(directions[rows], shift)
+            M, V = self.totals(directions[rows], shifts[rows])
             # The scales are fixed by the first round's v, hence before its rewards.
             wealth = log_wealth(M, V, SCALES[:, None, None] * V[0])
             best[rows] = np.maximum(wealth.max(axis=0), 0.0)

@@ -146,8 +146,9 @@ class LevelSetGoal:
         return self.place(standing, distance > accuracy, distance < -accuracy)
 
     def place(self, standing: Standing, above: NDArray[np.bool_], below: NDArray[np.bool_]) -> Standing:
-        """Move undecided items, marked in their order, to their sides."""
+        """Move undecided items, marked in their order, to their sides; above wins where both are marked."""
         items = standing.undecided
+        below = below & ~above
         return Standing(
             items[~(above | below)],
             np.sort(np.concatenate([standing.above, items[above]])),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.estimation import Observations, variance_range
+from convexdesign.estimation import LinearFit, Observations, least_squares, variance_range
 from convexdesign.estimation.error_bound import Noise
 from convexdesign.identification.evidence import Evidence
 from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing
@@ -83,6 +83,8 @@ class MartingaleElimination(Identifier):
         self.evidence = Evidence(np.asarray(self.arms, dtype=float))
         self.p_value = 1.0
         self._squares, self._dof = np.zeros(n), np.zeros(n)
+        self._observations = Observations.empty(n)
+        self._fit: LinearFit | None = None
         self._planner = Planner(self._arm_rows, self.evidence, self.goal, np.log(self.goal.mistakes / self.delta_m))
 
     # ---------------------------------------------------------------- rounds
@@ -91,15 +93,19 @@ class MartingaleElimination(Identifier):
         left = self.max_samples - self.samples
         if left <= 0:
             return Status.UNDECIDED
-        return self._planner.next_counts(self.standing, self._likely_variances(), self.samples, left)
+        return self._planner.next_counts(self.standing, self._fit, self._likely_variances(), self.samples, left)
 
     def _learn(self, observations: Observations) -> None:
-        # The bounds in force when the batch was asked for: nothing of its own rewards is in them.
-        self.evidence.add(observations, self.upper_variances)
+        told = self._observations.merge(observations)
+        if self._told > 0 or self.known_variances is not None:
+            # The bounds in force when the batch was asked for: nothing of its own rewards is in them. The first
+            # batch is for the variances alone: before it, the bounds may be so wide that its bets are worth nothing.
+            self.evidence.add(observations, self.upper_variances)
+        self._observations = told
         self._tighten(observations)
-        theta = self.evidence.pooled()
-        standing, good = self._judge(theta)
-        self._close_round(observations, standing, theta, self._planner.oracle, p_value=self.p_value)
+        self._fit = least_squares(self._arm_rows, told, self._likely_variances())
+        standing, good = self._judge(self._fit.theta)
+        self._close_round(observations, standing, self._fit.theta, self._planner.oracle, p_value=self.p_value)
         if good and self._status is None:
             self._status = Status.EPSILON_GOOD
 
@@ -150,20 +156,19 @@ class MartingaleElimination(Identifier):
 
     def _judge_level_set(self, goal: LevelSetGoal, theta: Floats) -> tuple[Standing, bool]:
         threshold = np.log(goal.mistakes / self.delta_m)
-        items = goal.values[self.standing.undecided]
-        above = self.evidence.best_log_wealth(items, -goal.threshold)
-        below = self.evidence.best_log_wealth(-items, goal.threshold)
-        left = goal.place(self.standing, above >= threshold, (below >= threshold) & (above < threshold))
+        above = self.evidence.best_log_wealth(goal.values, -goal.threshold)
+        below = self.evidence.best_log_wealth(-goal.values, goal.threshold)
+        items = self.standing.undecided
+        left = goal.place(self.standing, above[items] >= threshold, below[items] >= threshold)
+        likely = goal.values @ theta > goal.threshold
+        likely[left.above], likely[left.below] = True, False
+        measured = goal.values.any(axis=1)
+        least = float(np.where(likely, above, below)[measured].min())
+        self.p_value = min(1.0, self.delta_v + goal.mistakes * float(np.exp(-least)))
+        rest = left.undecided
         good = False
-        rest = goal.values[left.undecided]
         if self.epsilon > 0 and rest.size:
-            sign = np.where(rest @ theta > goal.threshold, 1.0, -1.0)
-            # The side that theta suggests, each shifted by epsilon in its favour.
-            wealth = np.array(
-                [
-                    self.evidence.best_log_wealth(s * z[None, :], self.epsilon - s * goal.threshold)[0]
-                    for s, z in zip(sign, rest)
-                ]
-            )
-            good = bool(np.all(wealth >= threshold))
+            sign = np.where(likely[rest], 1.0, -1.0)
+            shift = self.epsilon - sign * goal.threshold
+            good = bool(np.all(self.evidence.best_log_wealth(sign[:, None] * goal.values[rest], shift) >= threshold))
         return left, good

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.estimation import LinearFit
 from convexdesign.identification.allocations import Allocation, allocate
 from convexdesign.identification.evidence import SCALES, Evidence
 from convexdesign.identification.goals import BestArmGoal, Goal, Standing
@@ -26,7 +27,7 @@ LEAST_BATCH, LARGEST_BATCH = 0.1, 0.5
 # Gaps are taken to be at least so many standard deviations: what is not yet seen to be small is not chased.
 DEVIATIONS = 2.0
 # The first batch, in pulls per dimension of the arms; half of it goes to all arms alike where they are few.
-FIRST_PULLS = 32
+FIRST_PULLS = 64
 
 
 class Planner:
@@ -47,19 +48,24 @@ class Planner:
         self.exploring: Floats | None = None
         self.oracle: Allocation | None = None
 
-    def next_counts(self, standing: Standing, variances: Floats, samples: int, left: int) -> NDArray[Any]:
-        """Counts (n,) of the next batch, at most `left` in all; variances (n,) are likely VARIANCES."""
+    def next_counts(
+        self, standing: Standing, fit: LinearFit | None, variances: Floats, samples: int, left: int
+    ) -> NDArray[Any]:
+        """Counts (n,) of the next batch, at most `left` in all.
+
+        fit: least squares of all rewards so far with the likely VARIANCES `variances` (n,), None before any.
+        """
         if self.exploring is None:
             self.exploring = allocate(DesignProblem.g_optimal(self.arms)).weights
-        if not self.evidence.summaries:
-            return self._whole(self._first_weights(), self._first_total() if samples == 0 else 2 * samples, left)
-        directions, gaps, progress = self._wanted(standing)
+        if fit is None:
+            return self._whole(self._first_weights(), self._first_total(), left)
+        directions, gaps = self._wanted(standing, fit)
         problem = DesignProblem(self.arms, directions / gaps[:, None], noise_variance=variances)
         self.oracle = oracle = allocate(problem, tol=DESIGN_TOLERANCE, remember=False)
         weights = (1.0 - EXPLORATION) * oracle.weights + EXPLORATION * self.exploring
         # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction.
         price = np.asarray(oracle.design.variance(directions))
-        deficit = float(np.max((2.0 * self.needed / gaps**2 - progress) * price))
+        deficit = float(np.max((2.0 * self.needed / gaps**2 - self._progress(directions)) * price))
         total = np.clip(deficit, LEAST_BATCH * samples, LARGEST_BATCH * samples)
         return self._whole(weights, float(total), left)
 
@@ -83,17 +89,21 @@ class Planner:
             counts[np.argsort(-weights, kind="stable")[:short]] += 1
         return np.asarray(counts)
 
-    def _wanted(self, standing: Standing) -> tuple[Floats, Floats, Floats]:
-        """Directions (m, d) still to be decided, their likely gaps, and V (m,) so far."""
-        theta = self.evidence.pooled()
+    def _wanted(self, standing: Standing, fit: LinearFit) -> tuple[Floats, Floats]:
+        """Directions (k, d) still to be decided, and their likely gaps (k,)."""
         items = self.goal.values[standing.undecided]
         if isinstance(self.goal, BestArmGoal):
-            best = int(np.argmax(items @ theta))
+            best = int(np.argmax(items @ fit.theta))
             group = self.goal.group[standing.undecided]
             directions = items[best] - items[group != group[best]]
-            estimates = directions @ theta
+            estimates = directions @ fit.theta
         else:
             directions = items
-            estimates = np.abs(items @ theta - self.goal.threshold)
-        V = self.evidence.totals(directions)[1][-1]
-        return directions, np.maximum(estimates, DEVIATIONS / np.sqrt(V)), V
+            estimates = np.abs(items @ fit.theta - self.goal.threshold)
+        return directions, np.maximum(estimates, DEVIATIONS * np.sqrt(fit.variance(directions)))
+
+    def _progress(self, directions: Floats) -> Floats:
+        """V (k,) of directions so far."""
+        if not self.evidence.summaries:
+            return np.zeros(directions.shape[0])
+        return np.asarray(self.evidence.totals(directions)[1][-1])
