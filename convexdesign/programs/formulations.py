@@ -1,0 +1,61 @@
+"""Which conic programs each criterion has, and how their solutions become witnesses of a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.certificate import Witness
+from convexdesign.problem import Canonical, Criterion
+from convexdesign.programs.average_variance import average_variance
+from convexdesign.programs.dual_socp import dual_socp
+from convexdesign.programs.interest_log_det import interest_log_det
+from convexdesign.programs.least_eigenvalue import least_eigenvalue
+from convexdesign.programs.log_det import log_det
+from convexdesign.programs.matrix_fractional import matrix_fractional
+from convexdesign.programs.program import Constrain, Floats, Program
+from convexdesign.programs.sdp import sdp
+from convexdesign.programs.socp import socp
+
+__all__ = ["Build", "formulations_of", "witness_of"]
+
+Indices = NDArray[np.intp]
+# A program over some arms U (k, r) and some targets, given by index; the other criteria have no targets.
+Build = Callable[[Floats, Indices, Constrain | None], Program]
+
+
+def formulations_of(canonical: Canonical) -> Mapping[str, Build]:
+    """The formulations of the problem's criterion by name, in whitened coordinates."""
+    prior = canonical.prior
+    match canonical.problem.criterion:
+        case Criterion.MINIMAX:
+            whiten = canonical.whiten_targets
+            builds: dict[str, Build] = {
+                "socp": lambda U, J, W: socp(U, whiten(J), prior, W),
+                "sdp": lambda U, J, W: sdp(U, whiten(J), prior, W),
+                "matrix-fractional": lambda U, J, W: matrix_fractional(U, whiten(J), prior, W),
+            }
+            if canonical.problem.weight_set.is_simplex:
+                builds["dual-socp"] = lambda U, J, W: dual_socp(U, whiten(J), prior, W)
+            if canonical.problem.is_kiefer_wolfowitz:
+                builds["log-det"] = lambda U, _, W: log_det(U, prior, W)
+            return builds
+        case Criterion.D:
+            return {"log-det": lambda U, _, W: log_det(U, prior, W)}
+        case Criterion.DS:
+            return {"log-det": lambda U, _, W: interest_log_det(U, canonical.aim, prior, W)}
+        case Criterion.AVERAGE:
+            return {"matrix-fractional": lambda U, _, W: average_variance(U, canonical.aim, prior, W)}
+        case Criterion.E:
+            metric = canonical.basis.T @ canonical.basis
+            return {"sdp": lambda U, _, W: least_eigenvalue(U, metric, prior, W)}
+    raise AssertionError(canonical.problem.criterion)
+
+
+def witness_of(canonical: Canonical, program: Program, targets: Indices) -> Witness:
+    """The solver's own vectors b_j, in the user's coordinates: b'y = (Wb)'u."""
+    vectors = program.vectors() @ canonical.basis.T
+    minimax = canonical.problem.criterion is Criterion.MINIMAX and vectors.shape[0] == targets.size
+    return Witness(targets if minimax else np.arange(vectors.shape[0]), vectors)

@@ -1,0 +1,70 @@
+"""What to try, in order, until the certificate is satisfied: tighter accuracies, other formulations, another backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from convexdesign.errors import InputError
+from convexdesign.programs.backends import ACCURACIES
+
+__all__ = ["Rung", "ladder"]
+
+# Measured with Clarabel: a semidefinite cone of order r + 1 costs about r^6, whatever the number of arms, and
+# beyond this rank it is out of the question; second-order cones are as many as arms times targets.
+SDP_RANK = 14
+SDP_PREFERRED_RANK = 10
+SDP_PREFERRED_ARMS = 150
+# A backend's accuracy has to be this much finer than the gap asked for.
+HEADROOM = 0.1
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One way to solve a restricted program."""
+
+    formulation: str
+    backend: str
+    accuracy: float
+
+
+def ladder(
+    names: Iterable[str], rank: int, n: int, tol: float, formulation: str | None = None, backend: str | None = None
+) -> tuple[Rung, ...]:
+    """The rungs for a criterion with these formulations, for n arms of this rank; a name given leaves no other choice.
+
+    Raises InputError when the formulation named is not one of the criterion's.
+    """
+    names = tuple(names)
+    if formulation is not None and formulation not in names:
+        raise InputError(
+            f"formulation {formulation!r} does not fit this problem (its criterion and constraints on the weights); "
+            f"choose one of {', '.join(sorted(names))}, or leave it out"
+        )
+    order = (formulation,) if formulation is not None else _by_speed(names, rank, n)
+    backends = (backend,) if backend is not None else tuple(ACCURACIES)
+    rungs = [
+        Rung(name, solver, accuracy)
+        for solver in backends
+        for k, name in enumerate(order)
+        for accuracy in _accuracies(solver, tol, first=k == 0)
+    ]
+    return tuple(rungs)
+
+
+def _accuracies(backend: str, tol: float, first: bool) -> tuple[float, ...]:
+    """Accuracies fine enough for the gap; a second formulation is not tried at a coarse one."""
+    fine = [a for a in ACCURACIES[backend] if a <= HEADROOM * tol] or list(ACCURACIES[backend][-1:])
+    return tuple(fine if first else fine[-2:])
+
+
+def _by_speed(names: tuple[str, ...], rank: int, n: int) -> tuple[str, ...]:
+    """The formulations worth trying, the fastest for this shape first."""
+    if "socp" not in names:
+        return names
+    if rank > SDP_RANK:
+        return tuple(name for name in ("socp", "dual-socp") if name in names)
+    cones = ("socp", "dual-socp", "sdp")
+    if rank <= SDP_PREFERRED_RANK and n > SDP_PREFERRED_ARMS:
+        cones = ("sdp", "socp", "dual-socp")
+    return tuple(name for name in cones if name in names)

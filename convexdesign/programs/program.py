@@ -1,0 +1,99 @@
+"""What every formulation of the minimax problem hands back, and the parts they share.
+
+All formulations work on arrays in whitened coordinates: arms U (n, r), targets T (m, r), prior information A0 (r, r) psd or
+None, a weight set W within the simplex. With the information matrix A(w) = A0 + U' diag(w) U they all find
+
+    t* = min over w in W of max_j t_j' A(w)^-1 t_j.
+
+Their solutions hold a dual one: multipliers mu in the simplex and vectors b_j of the bound by weak duality
+
+    t* >= sum_j (b_j't_j)^2 / ( sum_j b_j'A0b_j + max over w in W of sum_i w_i sum_j (b_j'u_i)^2 ),
+
+which is tight at b_j = sqrt(mu_j) A(w*)^-1 t_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Constrain", "Floats", "Formulation", "Program", "information", "normalised", "prior_rows", "simplex"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Constrain: TypeAlias = Callable[[cp.Variable], Sequence[cp.Constraint]]
+
+# Multipliers below this share of the largest are zero up to a solver's rounding: their vectors are noise.
+NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Program:
+    """A convex program and how to read a design off its solution, once a backend has left values in it.
+
+    weights()      w (n,), nonnegative with sum one; in W to the backend's accuracy only.
+    multipliers()  mu (m,), nonnegative with sum one.
+    vectors()      b_j (m, r), the solver's own: much closer to optimal than sqrt(mu_j) A(w)^-1 t_j, whose error is of
+                   first order in that of w.
+    value()        the backend's estimate of the optimum. Never to be trusted.
+    """
+
+    problem: cp.Problem
+    weights: Callable[[], Floats]
+    multipliers: Callable[[], Floats]
+    vectors: Callable[[], Floats]
+    value: Callable[[], float]
+
+
+Formulation: TypeAlias = Callable[[Floats, Floats, Floats | None, Constrain | None], Program]
+
+
+def simplex(n: int, constrain: Constrain | None) -> tuple[cp.Variable, list[cp.Constraint]]:
+    """The variable w (n,) and the constraints that put it into W: w >= 0, sum w = 1, and the user's own."""
+    w = cp.Variable(n, name="w")
+    own = [] if constrain is None else list(constrain(w))
+    return w, [w >= 0, cp.sum(w) == 1, *own]
+
+
+def information(arms: Floats, prior: Floats | None, w: cp.Variable) -> tuple[cp.Expression, list[cp.Constraint]]:
+    """A(w) = A0 + sum_i w_i u_i u_i' as a symmetric matrix of variables, with the constraints that define it.
+
+    The cones of many targets share it: each then holds r(r+1)/2 entries, and not n times as many. The variables are
+    those of the lower triangle, so that no equality is stated twice.
+    """
+    r = arms.shape[1]
+    row, col = np.tril_indices(r)
+    lower = cp.Variable(row.size, name="A")
+    held = np.zeros(row.size) if prior is None else prior[row, col]
+    place = np.zeros((r, r), dtype=int)
+    place[row, col] = place[col, row] = np.arange(row.size)
+    matrix = cp.reshape(lower[place.ravel()], (r, r), order="C")
+    return matrix, [lower == held + (arms[:, row] * arms[:, col]).T @ w]
+
+
+def prior_rows(prior: Floats | None, r: int) -> Floats:
+    """Rows k of A0^(1/2), with A0 = sum k k': the prior as measurements of weight one; (rank A0, r)."""
+    if prior is None:
+        return np.zeros((0, r))
+    values, axes = np.linalg.eigh(prior)
+    keep = values > values[-1] * r * np.finfo(float).eps
+    return np.asarray((axes[:, keep] * np.sqrt(values[keep])).T)
+
+
+def normalised(x: Any) -> Floats:
+    """max(x, 0) divided by its sum; nan where there is no solution, or nothing positive in it."""
+    positive = np.maximum(np.asarray(np.nan if x is None else x, dtype=float).ravel(), 0.0)
+    total = positive.sum()
+    return positive / total if total > 0 else np.full_like(positive, np.nan)
+
+
+def per_target(rows: Any, multipliers: Floats) -> Floats:
+    """b_j = row_j / sqrt(mu_j) from rows mu_j A^-1 t_j (m, r); zero where mu_j is."""
+    keep = multipliers > NEGLIGIBLE * multipliers.max()
+    scale = np.zeros_like(multipliers)
+    scale[keep] = 1.0 / np.sqrt(multipliers[keep])
+    return np.asarray(rows, dtype=float) * scale[:, None]
