@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +16,17 @@ from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.read import read_vector
 from convexdesign.solve import prover, solve
 
+if TYPE_CHECKING:
+    from convexdesign.rigorous import Proof
+
 __all__ = ["Verification", "verify"]
 
 Floats = NDArray[np.float64]
 
 # A design is measured against an optimum known this well, so the interval for its efficiency is as narrow.
 REFERENCE_TOL = 1e-7
+# The same where a proof of 1 - 1e-9 is wanted.
+RIGOROUS_TOL = 1e-10
 # Weights whose sum is further from one than this are a mistake, not rounding.
 SUM_TOLERANCE = 1e-6
 
@@ -32,7 +37,8 @@ class Verification:
 
     value: the criterion at the design's weights; lower_bound: a proven bound on the optimum (an upper one for log
     det); efficiency: a proven lower bound on optimum / value; efficiency_interval: (low, high), both proven;
-    certificate: of the design verified; reference: the design it was compared with.
+    certificate: of the design verified; reference: the design it was compared with; proof: with rigorous=True, what
+    is proven in exact and ball arithmetic, on which the efficiencies then rest.
     """
 
     value: float
@@ -41,6 +47,7 @@ class Verification:
     efficiency_interval: tuple[float, float]
     certificate: Certificate
     reference: Design
+    proof: Proof | None = None
 
     def __repr__(self) -> str:
         low, high = self.efficiency_interval
@@ -59,17 +66,19 @@ def verify(
     the proportions they are. Exactly one of the two. A design that does not measure some target has efficiency zero.
     For log det the efficiency is (det A / det A*)^(1/rank). Raises InputError naming the entry at fault.
 
+    rigorous=True (extra `rigorous`) proves the interval for the numbers as given, every double read as the rational
+    it is and the weights divided by their exact sum; floating-point results decide only how narrow it is.
+
     >>> import convexdesign as cd
     >>> v = cd.verify(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]]), counts=[3, 1])
     >>> round(v.efficiency, 5)
     0.75
     """
-    w = _proportions(problem, weights, counts)
-    if rigorous:
-        raise InputError("rigorous=True is not available in this release; leave it out")
+    given = _nonnegative(problem, weights, counts)
+    w = given / float(given.sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the interval says how well the optimum is known
-        reference = solve(problem, tol=REFERENCE_TOL)
+        reference = solve(problem, tol=RIGOROUS_TOL if rigorous else REFERENCE_TOL)
     canonical = reference.canonical
     own = prover(canonical)(w, reference.certificate.witness)
     certificate = stronger(own, reference.certificate, canonical)
@@ -77,14 +86,31 @@ def verify(
     high = 1.0 / (1.0 + relative_gap(problem.criterion, own.value, reference.value, dimension(canonical)))
     if _is_better(problem.criterion, own.value, reference.value):
         high = 1.0  # better than the reference: the bound alone limits it
+    if rigorous:
+        return _rigorous(given, certificate, reference)
     return Verification(certificate.value, certificate.bound, low, (low, max(low, high)), certificate, reference)
+
+
+def _rigorous(given: Floats, certificate: Certificate, reference: Design) -> Verification:
+    """The interval proven for the doubles as given, weights divided by their exact sum."""
+    from convexdesign.rigorous import prove, upper_efficiency
+
+    canonical = reference.canonical
+    witness = certificate.witness
+    targets = np.empty(0, dtype=np.intp) if witness is None else witness.targets
+    vectors = np.empty((0, canonical.problem.arms.d)) if witness is None else witness.vectors
+    own = prove(canonical, given, targets, vectors)
+    best = prove(canonical, reference.weights, targets, vectors)
+    low = min(own.efficiency, 1.0)
+    high = upper_efficiency(canonical, own, best)
+    return Verification(certificate.value, own.bound, low, (low, max(low, high)), certificate, reference, own)
 
 
 def _is_better(criterion: Criterion, value: float, other: float) -> bool:
     return value > other if criterion.maximised else value < other
 
 
-def _proportions(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
+def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights= and counts=")
     name = "weights" if counts is None else "counts"
@@ -101,4 +127,4 @@ def _proportions(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
             raise InputError(f"counts[{broken[0]}] is {values[broken[0]]:g}; counts are whole numbers")
     elif abs(total - 1.0) > SUM_TOLERANCE:
         raise InputError(f"weights sum to {total:.9g}, not 1; divide them by their sum, or pass counts=")
-    return values / total
+    return values

@@ -1,0 +1,5 @@
+"""Proofs for the numbers exactly as given: ball arithmetic by python-flint (extra `rigorous`), and portable certificates."""
+
+from convexdesign.rigorous.prove import Proof, prove, upper_efficiency
+
+__all__ = ["Proof", "prove", "upper_efficiency"]
