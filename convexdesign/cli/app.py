@@ -39,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
-    app.command(command.__name__)(command)
+    app.command(command.__name__.rstrip("_"))(command)  # round_: Python has a `round` of its own
 
 
 def show_version(wanted: bool) -> None:

@@ -10,14 +10,21 @@ import typer
 __all__ = [
     "KINDS",
     "AsJson",
+    "Costs",
     "Decimal",
     "Delimiter",
     "Direction",
+    "ExistingCounts",
+    "Formula",
     "Interest",
     "Items",
     "Kind",
     "Matrix",
+    "MaxWeight",
+    "MinWeight",
+    "NewMeasurements",
     "NoiseVariance",
+    "PriorInformation",
     "Region",
     "Source",
     "Targets",
@@ -85,7 +92,8 @@ Interest = Annotated[
     typer.Option(
         "--interest",
         metavar="CSV|i,j,...",
-        help="The parameters of interest, for ds-optimal: indices from 0, or a file with one combination a column.",
+        help="The parameters of interest, for ds-optimal: indices from 0, names of columns (or of terms), or a file "
+        "with one combination a column.",
     ),
 ]
 Region = Annotated[
@@ -93,6 +101,51 @@ Region = Annotated[
 ]
 Matrix = Annotated[
     Path | None, typer.Option("--matrix", metavar="CSV", help="The matrix M of weights, for average-variance.")
+]
+Formula = Annotated[
+    str | None,
+    typer.Option(
+        "--formula",
+        metavar="TERMS",
+        help="The table holds factor settings, and this is the model: '1 + a + b + a:b + a**2', C(c) for categories. "
+        "Items, targets and region are then settings of the same factors. Needs convexdesign[formula].",
+    ),
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        "--costs",
+        metavar="CSV|NUMBER",
+        help="The price of one measurement of each arm; the weights become shares of a budget.",
+    ),
+]
+MinWeight = Annotated[
+    str | None,
+    typer.Option("--min-weight", metavar="CSV|NUMBER", help="Lower bounds on the weights; 0 for arms not in the file."),
+]
+MaxWeight = Annotated[
+    str | None,
+    typer.Option("--max-weight", metavar="CSV|NUMBER", help="Upper bounds on the weights; 1 for arms not in the file."),
+]
+ExistingCounts = Annotated[
+    Path | None,
+    typer.Option(
+        "--existing-counts",
+        metavar="CSV",
+        help="Measurements already made of each arm; the weights are those of the next --n-new.",
+    ),
+]
+PriorInformation = Annotated[
+    Path | None,
+    typer.Option(
+        "--prior-information",
+        metavar="CSV",
+        help="Or the total information already held, a matrix with one row a coordinate; needs --n-new.",
+    ),
+]
+NewMeasurements = Annotated[
+    float | None,
+    typer.Option("--n-new", metavar="N", help="How many measurements are planned (with --costs: the budget)."),
 ]
 Delimiter = Annotated[
     str | None,

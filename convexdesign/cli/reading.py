@@ -12,59 +12,55 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from convexdesign.cli.statement import Statement
     from convexdesign.problem import DesignProblem
     from convexdesign.problem.read import Rows
     from convexdesign.problemfile import ProblemFile
 
-__all__ = ["find_problem", "read_problem"]
+__all__ = ["find_problem", "read_design", "read_problem"]
 
 
-def read_problem(
-    source: str,
-    *,
-    kind: str | None = None,
-    items: Path | None = None,
-    targets: Path | None = None,
-    theta: str | None = None,
-    threshold: float | None = None,
-    noise_variance: str | None = None,
-    direction: str | None = None,
-    interest: str | None = None,
-    region: Path | None = None,
-    matrix: Path | None = None,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-) -> DesignProblem:
+# Options that every kind takes.
+COMMON = (
+    "noise_variance",
+    "costs",
+    "min_weight",
+    "max_weight",
+    "existing_counts",
+    "prior_information",
+    "n_new",
+)
+
+# How the column is headed that is meant, in a file with several; otherwise like the argument.
+USUAL_COLUMNS = {
+    "noise_variance": ("variance", "noise_variance"),
+    "existing_counts": ("count", "existing_counts"),
+    "weights": ("weight", "weights"),
+    "counts": ("count", "counts"),
+}
+
+
+def read_problem(stated: Statement) -> DesignProblem:
     """The problem in a TOML file or the library, or built from a table of arms and the options.
 
     Options that the problem does not take, and options missing that it needs, raise InputError: nothing given is
     ever ignored. delimiter and decimal hold for every CSV file.
     """
-    given: dict[str, Any] = {
-        "items": items,
-        "targets": targets,
-        "theta": theta,
-        "threshold": threshold,
-        "noise_variance": noise_variance,
-        "direction": direction,
-        "interest": interest,
-        "region": region,
-        "M": matrix,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    path = Path(source)
+    named = ("items", "targets", "theta", "threshold", "direction", "interest", "region", "matrix", *COMMON)
+    given = {name: getattr(stated, name) for name in named if getattr(stated, name) is not None}
+    path = Path(stated.source)
     if path.is_file() and path.suffix.lower() != ".toml":
-        if kind is None:
-            raise InputError(f"{source} holds arms only; say what to do with them, e.g. --problem xy-allocation")
-        check_options(kind, given)
-        return _Tables(delimiter, decimal).problem(path, kind, given)
-    extra = [flag(name) for name in (["problem"] if kind else []) + list(given)]
+        if stated.problem is None:
+            raise InputError(f"{stated.source} holds arms only; say what to do with them, e.g. --problem xy-allocation")
+        check_options(stated.problem, given)
+        return _Tables(stated).problem(path, stated.problem, given)
+    extra = [name for name in ("problem", "formula") if getattr(stated, name) is not None] + list(given)
     if extra and (path.is_file() or not path.suffix):
         raise InputError(
-            f"{', '.join(extra)} cannot be combined with {source}, which states the whole problem; change the file, "
-            "or give a table of arms (CSV or NPY)"
+            f"{', '.join(map(flag, extra))} cannot be combined with {stated.source}, which states the whole problem; "
+            "change the file, or give a table of arms (CSV or NPY)"
         )
-    return find_problem(source).problem()
+    return find_problem(stated.source).problem()
 
 
 def find_problem(source: str) -> ProblemFile:
@@ -82,6 +78,15 @@ def find_problem(source: str) -> ProblemFile:
         raise InputError(f"there is no file {source}, and {error} (`convexdesign problems` lists them)") from None
 
 
+def read_design(problem: DesignProblem, weights: Path | None, counts: Path | None, stated: Statement) -> dict[str, Any]:
+    """The design to judge, as the keyword `weights` or `counts`, from exactly one of two files."""
+    if (weights is None) == (counts is None):
+        raise InputError("give exactly one of --weights and --counts")
+    name, path = ("weights", weights) if weights is not None else ("counts", counts)
+    assert path is not None
+    return {name: _Tables(stated).per_arm(name, path, problem.n_arms, problem.arms.names)}
+
+
 def check_options(kind: str, given: dict[str, Any]) -> None:
     """InputError where the kind is unknown, lacks an option it needs, or was given one it does not take."""
     from convexdesign.problemfile import KINDS
@@ -92,43 +97,59 @@ def check_options(kind: str, given: dict[str, Any]) -> None:
         close = get_close_matches(kind, list(KINDS), n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise InputError(f"--problem {kind} is unknown; {hint}The kinds are {', '.join(KINDS)}")
-    needs, takes = KINDS[kind].needs, KINDS[kind].takes
-    missing = [flag(name) for name in needs if name not in given]
+    needs, takes = ([flag(name) for name in names] for names in (KINDS[kind].needs, KINDS[kind].takes))
+    options = [flag(name) for name in given]
+    missing = [option for option in needs if option not in options]
     if missing:
         raise InputError(f"--problem {kind} needs {' and '.join(missing)}")
-    for name in given:
-        if name not in (*needs, *takes, "noise_variance"):
-            raise InputError(f"--problem {kind} takes no {flag(name)}; leave it out")
+    for option in options:
+        if option not in (*needs, *takes, *map(flag, COMMON)):
+            raise InputError(f"--problem {kind} takes no {option}; leave it out")
 
 
 class _Tables:
-    """Reads the files of one command, all CSV files in one dialect."""
+    """Reads the files of one command, all CSV files in one dialect, factor settings by one formula."""
 
-    def __init__(self, delimiter: str | None, decimal: str | None):
-        self.delimiter = delimiter
-        self.decimal = decimal
+    def __init__(self, stated: Statement):
+        self.delimiter = stated.delimiter
+        self.decimal = stated.decimal
+        self.formula = stated.formula
 
     def problem(self, path: Path, kind: str, given: dict[str, Any]) -> DesignProblem:
         """The problem of the kind named over a table of arms, from the options given."""
         from convexdesign.problemfile import KINDS
 
-        arms = self.rows(path)
+        points: dict[str, Path] = {name: given[name] for name in ("items", "targets", "region") if name in given}
+        tables = self.tables({"arms": path, **points})
+        arms = tables["arms"]
         n, d = arms.values.shape
-        arguments: dict[str, Any] = {}
+        arguments: dict[str, Any] = {name: tables[name] for name in points}
         for name, value in given.items():
-            if name in ("items", "targets"):
-                arguments[name] = self.rows(value)
-            elif name in ("region", "M"):
+            if name in points:
+                continue
+            if name == "matrix":
+                arguments["M"] = self.rows(value).values
+            elif name == "prior_information":
                 arguments[name] = self.rows(value).values
             elif name in ("theta", "direction"):
                 arguments[name] = self.vector(name, value, d)
             elif name == "interest":
-                arguments[name] = self.interest(value)
-            elif name == "noise_variance":
-                arguments[name] = self.number_or_per_arm(value, n, arms.names)
+                arguments[name] = self.interest(value, arms.columns)
+            elif name == "existing_counts":
+                arguments[name] = self.per_arm(name, value, n, arms.names)
+            elif name in COMMON and name != "n_new":
+                arguments[name] = self.number_or_per_arm(name, value, n, arms.names)
             else:
                 arguments[name] = value
         return KINDS[kind].constructor(arms, **arguments)
+
+    def tables(self, paths: dict[str, Path]) -> dict[str, Rows]:
+        """The tables of vectors: as they are, or the settings of factors taken through the formula."""
+        if self.formula is None:
+            return {name: self.rows(path) for name, path in paths.items()}
+        from convexdesign.cli.formulas import read_settings
+
+        return read_settings(paths, self.formula, self.delimiter, self.decimal)
 
     def rows(self, path: Path) -> Rows:
         from convexdesign.problem.read import Rows
@@ -153,27 +174,39 @@ class _Tables:
             raise InputError(f"{flag(name)} has {len(numbers)} numbers; the arms have {d} coordinates")
         return numbers
 
-    def interest(self, text: str) -> list[int] | NDArray[np.float64]:
-        """Indices of coordinates, written out with commas, or a matrix of combinations from a file."""
+    def interest(self, text: str, columns: Sequence[str] | None) -> list[int] | NDArray[np.float64]:
+        """Coordinates by index or name, written out with commas, or a matrix of combinations from a file."""
         numbers = numbers_in(text)
         if numbers is None:
+            named = [part.strip() for part in text.split(",")]
+            if columns is not None and set(named) <= set(columns):
+                return [columns.index(name) for name in named]
             if not Path(text).exists():
-                raise InputError(f"--interest {text}: neither a file nor indices separated by commas")
+                known = "" if columns is None else f"; the columns are {', '.join(columns[:20])}"
+                raise InputError(f"--interest {text}: neither a file nor indices nor names of columns{known}")
             return self.rows(Path(text)).values
         if not all(number.is_integer() for number in numbers):
             raise InputError(f"--interest {text}: indices are whole numbers, counted from 0")
         return [int(number) for number in numbers]
 
-    def number_or_per_arm(self, text: str, n: int, names: Sequence[str] | None) -> float | NDArray[np.float64]:
+    def number_or_per_arm(
+        self, name: str, text: str, n: int, names: Sequence[str] | None
+    ) -> float | NDArray[np.float64]:
         """One number for all arms, or a file with one an arm (in their order, or by name or index)."""
-        from convexdesign.tables import read_vector
-
         numbers = numbers_in(text)
         if numbers is not None and len(numbers) == 1:
             return numbers[0]
         if not Path(text).exists():
-            raise InputError(f"--noise-variance {text}: neither a number nor a file with one variance an arm")
-        return read_vector(text, n, names=names, **self.dialect(Path(text)))
+            raise InputError(f"{flag(name)} {text}: neither a number nor a file with one number an arm")
+        return self.per_arm(name, Path(text), n, names)
+
+    def per_arm(self, name: str, path: Path, n: int, names: Sequence[str] | None) -> NDArray[np.float64]:
+        """A file with one number an arm: no bound for arms that it leaves out, otherwise 0."""
+        from convexdesign.tables import read_vector
+
+        unlisted = 1.0 if name == "max_weight" else 0.0
+        usual = USUAL_COLUMNS.get(name, (name,))
+        return read_vector(path, n, names=names, usual=usual, unlisted=unlisted, **self.dialect(path))
 
     def dialect(self, path: Path) -> dict[str, Any]:
         """delimiter and decimal for `path`; nothing for NPY files, which have none."""

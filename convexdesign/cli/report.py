@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convexdesign.cli.output import print_line, print_table
 
 if TYPE_CHECKING:
-    from convexdesign.design import Design
+    from numpy.typing import NDArray
+
+    from convexdesign.design import Design, ExactDesign
     from convexdesign.problem import DesignProblem
 
-__all__ = ["design_document", "problem_document", "show_design", "write_weights"]
+__all__ = [
+    "counted",
+    "design_document",
+    "exact_document",
+    "labels_of",
+    "problem_document",
+    "show_design",
+    "show_exact",
+    "value_name",
+    "verdict",
+    "write_per_arm",
+]
 
 # A terminal is read, not scrolled: larger supports go to --output or --json.
 ROWS_SHOWN = 20
+# Coordinates without names of their own are called x1, x2, ...; that is not worth a line.
+COLUMNS_SHOWN = 12
 
 VALUES = {
     "MINIMAX": "max variance",
@@ -37,10 +53,10 @@ def problem_document(problem: DesignProblem) -> dict[str, Any]:
     }
 
 
-def design_document(design: Design) -> dict[str, Any]:
+def design_document(design: Design, rounded: ExactDesign | None = None) -> dict[str, Any]:
     """The design and its certificate; names as in Python, weights (n,) in the order of the arms."""
-    names = design.problem.arms.names
-    return {
+    rows = design.problem.inputs["arms"]
+    document = {
         "problem": problem_document(design.problem),
         "status": design.status.name,
         "certified": design.status.name == "CERTIFIED",
@@ -51,37 +67,78 @@ def design_document(design: Design) -> dict[str, Any]:
         "tol": design.tol,
         "weights": design.weights,
         "support": design.support,
-        "names": None if names is None else list(names),
+        "names": None if rows.names is None else list(rows.names),
+        "columns": None if rows.columns is None else list(rows.columns),
         "method": design.stats.method,
         "formulation": design.stats.formulation,
         "backend": design.stats.backend,
         "iterations": design.stats.iterations,
         "seconds": design.stats.seconds,
     }
+    return document if rounded is None else document | {"rounded": exact_document(rounded)}
 
 
-def show_design(design: Design) -> None:
+def exact_document(exact: ExactDesign) -> dict[str, Any]:
+    """Whole-number counts (n,) and how good they are."""
+    return {
+        "total": exact.total,
+        "counts": exact.counts,
+        "method": exact.method,
+        "value": exact.value,
+        "max_variance": exact.max_variance,
+        "efficiency": exact.efficiency,
+        "optimality_gap": exact.optimality_gap,
+    }
+
+
+def show_design(design: Design, rounded: ExactDesign | None = None) -> None:
     """The design for a reader: what was solved, how good it is, and where to measure."""
     problem = design.problem
     bound = "upper bound" if problem.criterion.maximised else "lower bound"
     arms, targets = counted(problem.n_arms, "arm"), counted(problem.targets.m, "target")
     print_line(f"{problem.kind}: {arms} in {counted(problem.arms.d, 'dimension')}, {targets}")
+    columns = problem.inputs["arms"].columns
+    if columns is not None and len(columns) <= COLUMNS_SHOWN and columns[0] != "x1":
+        print_line(f"coordinates: {', '.join(columns)}")
     print_line()
     print_line(f"{value_name(problem):<16} {design.value:.8g}")
     print_line(f"{bound:<16} {design.bound:.8g}")
     print_line(f"{'gap':<16} {verdict(design)}")
     print_line(f"{'method':<16} {method_line(design)}")
+    if rounded is not None:
+        show_exact(rounded)
     print_line()
-    order = design.support[(-design.weights[design.support]).argsort(kind="stable")]
+    weights, extra = design.weights, [] if rounded is None else [rounded.counts]
+    support = design.support if rounded is None else (rounded.counts + weights).nonzero()[0]
+    order = support[(-weights[support]).argsort(kind="stable")]
     shown = order[:ROWS_SHOWN]
     print_table(
-        ("arm", "weight"),
-        [(problem.arm_name(int(i)), weight_text(design.weights[i])) for i in shown],
+        ("arm", "weight", "count")[: 2 + len(extra)],
+        [(problem.arm_name(int(i)), weight_text(weights[i]), *(f"{counts[i]:,}" for counts in extra)) for i in shown],
         left=("arm",),
     )
     if order.size > shown.size:
-        rest = float(design.weights[order[ROWS_SHOWN:]].sum())
-        print_line(f"and {order.size - shown.size:,} more arms with weight {rest:.6f} together; --output writes all")
+        rest = order[ROWS_SHOWN:]
+        more = "" if rounded is None else f" and {counted(int(rounded.counts[rest].sum()), 'measurement')}"
+        print_line(
+            f"and {order.size - shown.size:,} more arms with weight {float(weights[rest].sum()):.6f}{more} together; "
+            "--output writes all"
+        )
+
+
+def show_exact(exact: ExactDesign) -> None:
+    """How good whole-number counts are, for a reader."""
+    name = value_name(exact.problem)
+    print_line(f"{'counts':<16} {counted(exact.total, 'measurement')} by {exact.method}")
+    if name == "max variance":
+        print_line(f"{'with counts':<16} {exact.max_variance:.8g}: the max variance after all measurements")
+    else:
+        print_line(f"{'with counts':<16} {exact.value:.8g}: the {name} per measurement")
+    print_line(f"{'efficiency':<16} at least {exact.efficiency:.6f}, proven, against the best proportions")
+    if exact.optimality_gap is not None:
+        print_line(
+            f"{'whole numbers':<16} at most {exact.optimality_gap:.1e} from the best counts of this total, proven"
+        )
 
 
 def weight_text(weight: float) -> str:
@@ -112,18 +169,20 @@ def method_line(design: Design) -> str:
     return f"{', '.join(parts)}: {counted(stats.iterations, 'step')}, {stats.seconds:.3g} s"
 
 
-def write_weights(design: Design, path: Path) -> None:
-    """One row an arm, all arms, weights to the last digit; `verify --weights` reads it back exactly.
-
-    Arms go by name where every name is unique and no name could be taken for a number, else by index from 0.
-    """
-    names = design.problem.arms.names
-    by_name = names is not None and len(set(names)) == len(names) and not any(map(is_number, names))
-    labels = names if names is not None and by_name else range(design.weights.size)
+def write_per_arm(problem: DesignProblem, columns: Mapping[str, NDArray[Any]], path: Path) -> None:
+    """One row an arm, all arms, numbers to the last digit; `verify` and the other commands read it back exactly."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("arm", "weight"))
-        writer.writerows(zip(labels, map(repr, design.weights.tolist())))
+        writer.writerow(("arm", *columns))
+        writer.writerows(zip(labels_of(problem), *(map(repr, values.tolist()) for values in columns.values())))
+
+
+def labels_of(problem: DesignProblem) -> Sequence[Any]:
+    """What arms are called in files: by name where every name is unique and none could be taken for a number, else by
+    index from 0."""
+    names = problem.arms.names
+    by_name = names is not None and len(set(names)) == len(names) and not any(map(is_number, names))
+    return names if names is not None and by_name else range(problem.n_arms)
 
 
 def is_number(text: str) -> bool:

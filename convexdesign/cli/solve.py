@@ -7,41 +7,17 @@ from typing import Annotated
 
 import typer
 
-from convexdesign.cli.arguments import (
-    AsJson,
-    Decimal,
-    Delimiter,
-    Direction,
-    Interest,
-    Items,
-    Kind,
-    Matrix,
-    NoiseVariance,
-    Region,
-    Source,
-    Targets,
-    Theta,
-    Threshold,
-)
+from convexdesign.cli.arguments import AsJson
 from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.errors import InputError
 
 __all__ = ["solve"]
 
 
+@states_problem
 def solve(
-    source: Source,
-    problem: Kind = None,
-    items: Items = None,
-    targets: Targets = None,
-    theta: Theta = None,
-    threshold: Threshold = None,
-    noise_variance: NoiseVariance = None,
-    direction: Direction = None,
-    interest: Interest = None,
-    region: Region = None,
-    matrix: Matrix = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
+    stated: Statement,
     tol: Annotated[float, typer.Option("--tol", help="The relative gap to prove.")] = 1e-6,
     method: Annotated[
         str,
@@ -58,10 +34,17 @@ def solve(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="Stop after this long with the best so far.")
     ] = None,
+    round_to: Annotated[
+        int | None,
+        typer.Option("--round", metavar="N", help="Also give N whole measurements (see `convexdesign round`)."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the weights: CSV, or with the ending .json all of it."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the weights, with --round the counts too: CSV, or with the ending .json the whole design.",
         ),
     ] = None,
     plot: Annotated[
@@ -77,39 +60,28 @@ def solve(
     from convexdesign.cli.files import check_picture, check_writable, save_picture
     from convexdesign.cli.output import print_json
     from convexdesign.cli.reading import read_problem
-    from convexdesign.cli.report import design_document, show_design, write_weights
+    from convexdesign.cli.report import design_document, show_design, write_per_arm
     from convexdesign.solve import solve as solve_problem
 
     check_writable(output, "--output")
     check_picture(plot)
-    stated = read_problem(
-        source,
-        kind=problem,
-        items=items,
-        targets=targets,
-        theta=theta,
-        threshold=threshold,
-        noise_variance=noise_variance,
-        direction=direction,
-        interest=interest,
-        region=region,
-        matrix=matrix,
-        delimiter=delimiter,
-        decimal=decimal,
-    )
+    if round_to is not None and round_to < 1:
+        raise InputError(f"--round {round_to}: give the number of measurements, at least 1")
     design = solve_problem(
-        stated, method=method, tol=tol, time_limit=time_limit, formulation=formulation, backend=backend
+        read_problem(stated), method=method, tol=tol, time_limit=time_limit, formulation=formulation, backend=backend
     )
+    rounded = None if round_to is None else design.round(round_to)
     if output is not None and output.suffix.lower() == ".json":
         design.save(output)
     elif output is not None:
-        write_weights(design, output)
+        columns = {"weight": design.weights} | ({} if rounded is None else {"count": rounded.counts})
+        write_per_arm(design.problem, columns, output)
     if plot is not None:
         from convexdesign.plotting import new_axes
 
         save_picture(design.plot(new_axes()), plot)
     if as_json:
-        print_json(design_document(design))
+        print_json(design_document(design, rounded))
     else:
-        show_design(design)
+        show_design(design, rounded)
     raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)

@@ -7,23 +7,9 @@ from typing import Annotated
 
 import typer
 
-from convexdesign.cli.arguments import (
-    AsJson,
-    Decimal,
-    Delimiter,
-    Direction,
-    Interest,
-    Items,
-    Kind,
-    Matrix,
-    NoiseVariance,
-    Region,
-    Source,
-    Targets,
-    Theta,
-    Threshold,
-)
+from convexdesign.cli.arguments import AsJson
 from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.statement import Statement, states_problem
 from convexdesign.errors import InputError
 
 __all__ = ["verify"]
@@ -32,26 +18,15 @@ __all__ = ["verify"]
 WIDEST_INTERVAL = 1e-4
 
 
+@states_problem
 def verify(
-    source: Source,
+    stated: Statement,
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")
     ] = None,
     counts: Annotated[
         Path | None, typer.Option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")
     ] = None,
-    problem: Kind = None,
-    items: Items = None,
-    targets: Targets = None,
-    theta: Theta = None,
-    threshold: Threshold = None,
-    noise_variance: NoiseVariance = None,
-    direction: Direction = None,
-    interest: Interest = None,
-    region: Region = None,
-    matrix: Matrix = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
     tol: Annotated[
         float | None,
         typer.Option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap."),
@@ -67,40 +42,14 @@ def verify(
     Exits with 0 when the efficiency is known to 1e-4 and, with --tol, within it; with 3 otherwise.
     """
     from convexdesign.cli.output import print_json
-    from convexdesign.cli.reading import read_problem
+    from convexdesign.cli.reading import read_design, read_problem
     from convexdesign.cli.report import problem_document, value_name
-    from convexdesign.tables import read_vector
     from convexdesign.verify import verify as verify_design
 
-    if (weights is None) == (counts is None):
-        raise InputError("give exactly one of --weights and --counts")
     if tol is not None and not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
-    stated = read_problem(
-        source,
-        kind=problem,
-        items=items,
-        targets=targets,
-        theta=theta,
-        threshold=threshold,
-        noise_variance=noise_variance,
-        direction=direction,
-        interest=interest,
-        region=region,
-        matrix=matrix,
-        delimiter=delimiter,
-        decimal=decimal,
-    )
-    names = stated.arms.names
-    if weights is not None:
-        result = verify_design(
-            stated, weights=read_vector(weights, stated.n_arms, names=names, delimiter=delimiter, decimal=decimal)
-        )
-    else:
-        assert counts is not None
-        result = verify_design(
-            stated, counts=read_vector(counts, stated.n_arms, names=names, delimiter=delimiter, decimal=decimal)
-        )
+    problem = read_problem(stated)
+    result = verify_design(problem, **read_design(problem, weights, counts, stated))
     low, high = result.efficiency_interval
     gap = 1.0 / low - 1.0 if low > 0 else float("inf")
     known = high - low <= WIDEST_INTERVAL
@@ -108,10 +57,10 @@ def verify(
     if as_json:
         print_json(
             {
-                "problem": problem_document(stated),
+                "problem": problem_document(problem),
                 "value": result.value,
                 "bound": result.lower_bound,
-                "lower_bound": None if stated.criterion.maximised else result.lower_bound,
+                "lower_bound": None if problem.criterion.maximised else result.lower_bound,
                 "efficiency": result.efficiency,
                 "efficiency_interval": [low, high],
                 "gap": gap,
@@ -120,7 +69,7 @@ def verify(
             }
         )
     else:
-        show(value_name(stated), result.value, result.lower_bound, low, high, gap, tol)
+        show(value_name(problem), result.value, result.lower_bound, low, high, gap, tol)
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def read_vector(
     *,
     names: Sequence[str] | None = None,
     column: str | None = None,
+    usual: Sequence[str] = (),
+    unlisted: float = 0.0,
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool | None = None,
@@ -34,8 +37,9 @@ def read_vector(
     """One number for each of n arms, in the order of the arms, shape (n,).
 
     The file holds one column of n numbers; or arm names (as in `names`) and numbers; or arm indices, from 0, and
-    numbers. With names or indices the order is free and arms that are not listed get 0. Of several columns of
-    numbers `column` picks one by its header. NPY files hold a vector of length n. Other keywords: `read_table`.
+    numbers. With names or indices the order is free and arms that are not listed get `unlisted`. Of several columns of
+    numbers `column` picks one by its header, else the one headed by one of `usual` is taken. NPY files hold a vector
+    of length n. Other keywords: `read_table`.
 
     Raises InputError for a wrong length, unknown or repeated arms, and whatever `read_table` refuses.
 
@@ -62,31 +66,46 @@ def read_vector(
             comment=comment,
             keep_index=True,
         )
-        return _by_arm(reading, n, names, column)
+        return _by_arm(reading, n, names, _Choice(column, usual), unlisted)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _by_arm(reading: Reading, n: int, names: Sequence[str] | None, column: str | None) -> NDArray[np.float64]:
+@dataclass(frozen=True)
+class _Choice:
+    """Which of several columns of numbers is meant: the one asked for, or one headed by a usual name."""
+
+    column: str | None
+    usual: Sequence[str]
+
+    def among(self, reading: Reading, start: int) -> int:
+        choices = reading.columns[start:]
+        if self.column is not None:
+            if self.column not in choices:
+                raise InputError(f"there is no column {self.column!r}; the columns are {', '.join(choices)}")
+            return reading.columns.index(self.column, start)
+        if len(choices) == 1:
+            return start
+        found = [name for name in self.usual if name in choices]
+        if len(found) != 1:
+            wanted = f"head the one meant {self.usual[0]!r}" if self.usual else "pass column= to pick one"
+            raise InputError(f"there are several columns of numbers ({', '.join(choices)}); {wanted}")
+        return reading.columns.index(found[0], start)
+
+
+def _by_arm(
+    reading: Reading, n: int, names: Sequence[str] | None, choice: _Choice, unlisted: float
+) -> NDArray[np.float64]:
     rows, width = reading.values.shape
     if reading.names is not None:
-        return _scatter(_positions(reading.names, names), reading.values[:, _pick(reading, 0, column)], n)
+        values = reading.values[:, choice.among(reading, 0)]
+        return _scatter(_positions(reading.names, names), values, n, unlisted)
     if width == 1:
         if rows != n:
             raise InputError(f"the column holds {rows} numbers; there are {n} arms")
         return reading.values[:, 0].copy()
-    return _scatter(_indices(reading.values[:, 0], n), reading.values[:, _pick(reading, 1, column)], n)
-
-
-def _pick(reading: Reading, start: int, column: str | None) -> int:
-    choices = reading.columns[start:]
-    if column is not None:
-        if column not in choices:
-            raise InputError(f"there is no column {column!r}; the columns are {', '.join(choices)}")
-        return reading.columns.index(column, start)
-    if len(choices) > 1:
-        raise InputError(f"there are several columns of numbers ({', '.join(choices)}); pass column= to pick one")
-    return start
+    values = reading.values[:, choice.among(reading, 1)]
+    return _scatter(_indices(reading.values[:, 0], n), values, n, unlisted)
 
 
 def _positions(found: Sequence[str], names: Sequence[str] | None) -> NDArray[np.int64]:
@@ -118,7 +137,7 @@ def _indices(column: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     return index
 
 
-def _scatter(where: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    vector = np.zeros(n)
+def _scatter(where: NDArray[np.int64], values: NDArray[np.float64], n: int, unlisted: float) -> NDArray[np.float64]:
+    vector = np.full(n, unlisted)
     vector[where] = values
     return vector

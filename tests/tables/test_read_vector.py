@@ -46,6 +46,18 @@ def test_a_column_by_name(read):
         read(text, names=NAMES, column="w")
 
 
+def test_the_usual_column_among_several(read):
+    text = "arm,weight,count\nred,0.5,10\nblue,0.25,5\n"
+    np.testing.assert_array_equal(read(text, names=NAMES, usual=("count", "counts")), [10, 0, 5])
+    np.testing.assert_array_equal(read("arm,w\nred,0.5\n", names=NAMES, usual=("weight",)), [0.5, 0, 0])
+    with pytest.raises(InputError, match=r"weight, count.*head the one meant 'variance'"):
+        read(text, names=NAMES, usual=("variance",))
+
+
+def test_arms_that_are_not_listed(read):
+    np.testing.assert_array_equal(read("arm,w\nblue,0.25\n", names=NAMES, unlisted=1.0), [1, 1, 0.25])
+
+
 def test_decimal_commas_in_a_uniform_design_are_not_zeros_and_ones(read):
     """Ten weights of a tenth: 0,1 must not become arm 0 with weight 1."""
     with pytest.raises(InputError, match="two ways"):

@@ -1,0 +1,143 @@
+"""A table of factor settings with a header: columns of numbers, and columns of text for categories."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from convexdesign.errors import InputError
+from convexdesign.tables.cells import kind, looks_numeric, number
+from convexdesign.tables.table import is_npy
+from convexdesign.tables.text import read_bytes, to_text
+
+__all__ = ["Factors", "read_factors"]
+
+DELIMITERS = (",", ";", "\t", "|")
+# Headers of a first column that names the rows and is no factor.
+LABELS = frozenset(["", "name", "label", "arm", "run", "id"])
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """columns: for each factor n numbers or n texts; cells: the same as written; names: n row names or None."""
+
+    columns: Mapping[str, list[float] | list[str]]
+    cells: Mapping[str, list[str]]
+    names: tuple[str, ...] | None
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.cells.values())))
+
+
+def read_factors(path: str | PathLike[str], *, delimiter: str | None = None, decimal: str | None = None) -> Factors:
+    """Read factor settings from a CSV file with a header, one setting a row.
+
+    A column in which every cell is a number is numeric; one of text is categorical; a mixture is refused, and so are
+    cells that look like numbers but are none with the decimal mark (a point, unless `decimal` says a comma). A first
+    column headed name, label, arm, run, id or not at all names the rows. The delimiter is found in the header.
+
+    Raises InputError naming file, line and column.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "factors.csv"
+    >>> _ = path.write_text("colour,dose\\nred,0.5\\nblue,2\\n")
+    >>> dict(read_factors(path).columns)
+    {'colour': ['red', 'blue'], 'dose': [0.5, 2.0]}
+    """
+    path = Path(path)
+    if is_npy(path):
+        raise InputError(f"{path} is an NPY file, whose columns have no names; give the factors as CSV with a header")
+    try:
+        return _read(to_text(read_bytes(path), path, None), delimiter, decimal)
+    except InputError as error:
+        text = str(error)
+        raise error if text.startswith(str(path)) else InputError(f"{path}: {text}") from None
+
+
+def _read(text: str, delimiter: str | None, decimal: str | None) -> Factors:
+    if decimal not in (None, ".", ","):
+        raise InputError(f"decimal must be '.' or ',', got {decimal!r}")
+    mark = decimal or "."
+    rows = list(_rows(text, delimiter))
+    if len(rows) < 2:
+        raise InputError("there is a header line but no row of settings below it")
+    (line, head), body = rows[0], rows[1:]
+    _check_header(head, line, mark)
+    for number_, cells in body:
+        if len(cells) != len(head):
+            raise InputError(
+                f"line {number_} has {len(cells)} cells, the header {len(head)}; quote cells with delimiters"
+            )
+    columns = {name: [cells[j] for _, cells in body] for j, name in enumerate(head)}
+    lines = [number_ for number_, _ in body]
+    names = None
+    if head[0].lower() in LABELS and len(head) > 1:
+        names = tuple(columns.pop(head[0]))
+        repeated = next((name for name, count in Counter(names).items() if count > 1 or not name), None)
+        if repeated is not None:
+            raise InputError(f"the name {repeated!r} in the first column is empty or not unique; row names must differ")
+    typed = {name: _typed(name, cells, lines, mark) for name, cells in columns.items()}
+    return Factors(typed, columns, names)
+
+
+def _rows(text: str, delimiter: str | None) -> list[tuple[int, list[str]]]:
+    """Lines that are not blank, with their numbers."""
+    first = text.lstrip("\r\n").splitlines()[0]
+    if delimiter is None:
+        present = [mark for mark in DELIMITERS if mark in first]
+        if len(present) > 1:
+            raise InputError(f"the header holds several delimiters ({' '.join(map(repr, present))}); pass delimiter=")
+        delimiter = present[0] if present else ","
+    elif len(delimiter) != 1:
+        raise InputError(f"delimiter must be one character, got {delimiter!r}")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
+    rows = []
+    try:
+        for cells in reader:
+            stripped = [cell.strip() for cell in cells]
+            if any(stripped):
+                rows.append((reader.line_num, stripped))
+    except csv.Error as error:
+        raise InputError(f"line {reader.line_num}: {error}; check the double quotes around this line") from None
+    return rows
+
+
+def _check_header(head: list[str], line: int, mark: str) -> None:
+    for j, name in enumerate(head):
+        if kind(name, mark) == "number" or (not name and j > 0):
+            raise InputError(f"line {line}: the factors need names in a header line, but column {j + 1} has {name!r}")
+    repeated = next((name for name, count in Counter(head).items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(f"the header names two columns {repeated!r}; column names must differ")
+
+
+def _typed(name: str, cells: list[str], lines: list[int], mark: str) -> list[float] | list[str]:
+    """Numbers where all cells are, text where none is."""
+    # "none" is a level of many a factor.
+    kinds = ["text" if cell.lower() == "none" else kind(cell, mark) for cell in cells]
+    for cell, line, found in zip(cells, lines, kinds):
+        if found == "missing":
+            raise InputError(f"line {line}, column {name!r}: {cell!r} is missing; fill it in or delete the row")
+        if found == "text" and looks_numeric(cell):
+            other = "," if mark == "." else "."
+            hint = (
+                f"pass decimal={other!r} if that is the decimal mark" if kind(cell, other) == "number" else "correct it"
+            )
+            raise InputError(
+                f"line {line}, column {name!r}: {cell!r} is no number with {mark!r} as decimal mark; {hint}"
+            )
+    if "text" not in kinds:
+        return [number(cell, mark) for cell in cells]
+    if "number" in kinds:
+        odd, usual = cells[kinds.index("number")], cells[kinds.index("text")]
+        raise InputError(
+            f"column {name!r} holds numbers ({odd!r}) and text ({usual!r}); correct it, or write the levels as text"
+        )
+    return cells

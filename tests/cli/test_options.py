@@ -1,0 +1,203 @@
+"""Formulas, costs, bounds on the weights and information held, as options of `solve` and `verify`."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+
+QUADRATIC = "1 + a + b + a**2 + b**2 + a:b"
+
+
+def solved(result) -> dict:
+    assert result.code == 0, result.err
+    return json.loads(result.out)
+
+
+@pytest.fixture
+def grid(tmp_path):
+    """{-1, 0, 1}^2 as factor settings."""
+    path = tmp_path / "factors.csv"
+    path.write_text("a,b\n" + "".join(f"{a},{b}\n" for a in (-1, 0, 1) for b in (-1, 0, 1)))
+    return path
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Three separate means: e1, e2, e3, named."""
+    path = tmp_path / "eye.csv"
+    path.write_text("name,x,y,z\nred,1,0,0\ngreen,0,1,0\nblue,0,0,1\n")
+    return path
+
+
+# -------------------------------------------------------------------- formula
+
+
+def test_quadratic_model_on_a_grid(cli, grid):
+    """D-optimal on the 3x3 grid: det .01142700, corners .145791, edges .080161, centre .096193 (certified elsewhere)."""
+    document = solved(cli("solve", grid, "--problem", "d-optimal", "--formula", QUADRATIC, "--json"))
+    assert np.exp(document["value"]) == pytest.approx(0.01142700, rel=1e-5)
+    weight = dict(zip(document["names"], document["weights"]))
+    assert weight["a=-1, b=1"] == pytest.approx(0.145791, abs=1e-4)
+    assert weight["a=0, b=0"] == pytest.approx(0.096193, abs=1e-4)
+    assert document["columns"] == ["Intercept", "a", "b", "I(a ** 2)", "I(b ** 2)", "a:b"]
+
+
+def test_terms_are_named_in_text_and_can_be_of_interest(cli, grid):
+    """The interaction alone: all weight on the corners, information 1."""
+    words = ("solve", grid, "--problem", "ds-optimal", "--interest", "a:b", "--formula", QUADRATIC)
+    result = cli(*words)
+    assert result.code == 0
+    assert "I(a ** 2)" in result.out
+    document = solved(cli(*words, "--json"))
+    assert document["value"] == pytest.approx(0.0, abs=1e-5)
+    unknown = cli("solve", grid, "--problem", "ds-optimal", "--interest", "a:c", "--formula", QUADRATIC)
+    assert unknown.code == 2
+    assert "a:b" in unknown.err
+
+
+def test_weights_and_counts_written_by_name_verify_with_the_same_formula(cli, grid, tmp_path):
+    out = tmp_path / "w.csv"
+    words = (grid, "--problem", "d-optimal", "--formula", QUADRATIC)
+    document = solved(cli("solve", *words, "--round", 9, "--output", out, "--json"))
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["arm"] for row in rows] == document["names"]
+    assert [int(row["count"]) for row in rows] == document["rounded"]["counts"]
+    assert cli("verify", *words, "--weights", out, "--tol", 1e-5).code == 0
+    verified = solved(cli("verify", *words, "--counts", out, "--json"))
+    assert verified["efficiency"] == pytest.approx(document["rounded"]["efficiency"], abs=1e-6)
+
+
+def test_region_and_items_are_settings_too(cli, grid, tmp_path):
+    """The average over the settings themselves of a model without interaction, two levels each: d = 3."""
+    corners = tmp_path / "corners.csv"
+    corners.write_text("b,a\n-1,-1\n1,-1\n-1,1\n1,1\n")  # columns by name, not by place
+    words = ("solve", corners, "--problem", "i-optimal", "--region", grid, "--formula", "1 + a + b", "--json")
+    # Over the grid a^2 and b^2 average 2/3, so with uniform corners the value is 1 + 2/3 + 2/3.
+    assert solved(cli(*words))["value"] == pytest.approx(7 / 3, rel=1e-5)
+
+
+def test_categories(cli, tmp_path):
+    path = tmp_path / "colours.csv"
+    path.write_text("colour\nred\ngreen\nnone\n")
+    document = solved(cli("solve", path, "--problem", "g-optimal", "--formula", "0 + colour", "--json"))
+    assert document["value"] == pytest.approx(3.0, rel=1e-5)
+    assert document["columns"] == ["colour[green]", "colour[none]", "colour[red]"]
+    assert document["names"] == ["colour=red", "colour=green", "colour=none"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [("1 + c", "columns ['a', 'b']"), ("y ~ a", "formula"), ("a +", "formula")],
+)
+def test_bad_formulas(cli, grid, formula, words):
+    result = cli("solve", grid, "--problem", "d-optimal", "--formula", formula)
+    assert result.code == 2
+    assert words in result.err
+    assert "Traceback" not in result.err
+
+
+def test_a_formula_needs_the_same_factors_everywhere(cli, grid, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("a\n1\n")
+    result = cli("solve", grid, "--problem", "i-optimal", "--region", other, "--formula", "a + b")
+    assert result.code == 2
+    assert "other.csv has no column 'b'" in result.err
+
+
+def test_a_formula_does_not_go_with_a_problem_file(cli, problem_file):
+    result = cli("solve", problem_file, "--formula", "a + b")
+    assert result.code == 2
+    assert "--formula cannot be combined" in result.err
+
+
+def test_without_formulaic_the_extra_is_named(cli, grid, monkeypatch):
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    result = cli("solve", grid, "--problem", "d-optimal", "--formula", "a + b")
+    assert result.code == 2
+    assert "convexdesign[formula]" in result.err
+
+
+# ------------------------------------------------- costs, bounds, information
+
+
+def test_costs_from_a_file_by_name(cli, three, tmp_path):
+    """With a share w of the budget each arm gives w/c measurements per unit: c_i / w_i are equal, their value 1+2+5."""
+    prices = tmp_path / "prices.csv"
+    prices.write_text("arm,price\nblue,5\nred,1\ngreen,2\n")
+    document = solved(cli("solve", three, "--problem", "g-optimal", "--costs", prices, "--json"))
+    assert document["value"] == pytest.approx(8.0, rel=1e-5)
+    assert document["weights"] == pytest.approx([1 / 8, 2 / 8, 5 / 8], abs=1e-4)
+
+
+def test_bounds_on_the_weights(cli, three, tmp_path):
+    """D-optimal on e1, e2, e3: without bounds thirds; the product of the rest is largest where it is equal."""
+    caps = tmp_path / "caps.csv"
+    caps.write_text("arm,most\nred,0.2\n")  # arms that are not listed have no bound
+    document = solved(cli("solve", three, "--problem", "d-optimal", "--max-weight", caps, "--json"))
+    assert document["weights"] == pytest.approx([0.2, 0.4, 0.4], abs=1e-3)
+    assert document["value"] == pytest.approx(np.log(0.2 * 0.4 * 0.4), abs=1e-5)
+    floors = tmp_path / "floors.csv"
+    floors.write_text("arm,least\nblue,0.5\n")
+    document = solved(cli("solve", three, "--problem", "d-optimal", "--min-weight", floors, "--json"))
+    assert document["weights"] == pytest.approx([0.25, 0.25, 0.5], abs=1e-3)
+    document = solved(cli("solve", three, "--problem", "d-optimal", "--max-weight", "0.4", "--json"))
+    assert document["value"] == pytest.approx(-3 * np.log(3), abs=1e-5)
+
+
+@pytest.mark.parametrize("form", ["counts", "information"])
+def test_information_held(cli, three, tmp_path, form):
+    """10, 4 and 0 measurements made, 16 planned: 10 each in all, so 0, 6 and 10 of the next."""
+    held = tmp_path / "held.csv"
+    if form == "counts":
+        held.write_text("arm,count\nred,10\ngreen,4\n")
+        words = ("--existing-counts", held)
+    else:
+        held.write_text("x,y,z\n10,0,0\n0,4,0\n0,0,0\n")
+        words = ("--prior-information", held)
+    document = solved(cli("solve", three, "--problem", "g-optimal", *words, "--n-new", 16, "--json"))
+    assert document["weights"] == pytest.approx([0, 6 / 16, 10 / 16], abs=1e-3)
+    assert document["value"] == pytest.approx(16 / 10, rel=1e-5)
+
+
+def test_all_options_reach_python(cli, three, tmp_path):
+    noise = tmp_path / "noise.csv"
+    noise.write_text("arm,count,variance\nred,7,1\ngreen,7,2\nblue,9,4\n")  # the column `variance` is the one meant
+    words = ("--noise-variance", noise, "--costs", 3, "--min-weight", 0.1, "--max-weight", 0.5)
+    document = solved(cli("solve", three, "--problem", "a-optimal", *words, "--json"))
+    same = cd.DesignProblem.a_optimal(np.eye(3), noise_variance=[1, 2, 4], costs=3.0, min_weight=0.1, max_weight=0.5)
+    assert document["value"] == pytest.approx(cd.solve(same).value, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--costs", "0"], ["costs", "positive"]),
+        (["--costs", "dear"], ["--costs dear: neither a number nor a file"]),
+        (["--min-weight", "0.5"], ["min_weight sums to 1.5"]),
+        (["--max-weight", "0.2"], ["max_weight sums to 0.6"]),
+        (["--max-weight", "2"], ["between 0 and 1"]),
+        (["--n-new", "5"], ["n_new is given without"]),
+        (["--existing-counts", "COUNTS"], ["n_new is missing"]),
+        (["--existing-counts", "nowhere.csv", "--n-new", "5"], ["nowhere.csv", "does not exist"]),
+        (["--existing-counts", "COUNTS", "--n-new", "0"], ["n_new is 0"]),
+        (["--prior-information", "COUNTS", "--n-new", "5"], ["prior_information"]),
+        (["--interest", "x"], ["takes no --interest"]),
+        (["--round", "0"], ["--round 0"]),
+        (["--round", "2"], ["3"]),  # three means need three measurements
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_bad_options(cli, three, tmp_path, options, parts):
+    (tmp_path / "counts.csv").write_text("arm,count\nred,10\n")
+    words = [str(tmp_path / "counts.csv") if word == "COUNTS" else word for word in options]
+    result = cli("solve", three, "--problem", "g-optimal", *words)
+    assert result.code == 2, result.err
+    assert result.out == ""
+    assert "Traceback" not in result.err
+    for part in parts:
+        assert part in result.err
