@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -171,7 +171,7 @@ class _Reader:
             raise InputError(f"{self.path}: {field} has {len(given)} entries; it needs {length}, one {unit}")
         return np.array(given, dtype=float)
 
-    def per_arm(self, field: str, given: Any, n: int, names: tuple[str, ...] | None) -> Floats:
+    def per_arm(self, field: str, given: Any, n: int, names: Sequence[str] | None) -> Floats:
         if isinstance(given, list):
             return self.vector(field, given, n, "per arm")
         target, options = self._beside(given)
