@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.estimation import AskTell, Batch, Observations
 from convexdesign.identification.allocations import Allocation
-from convexdesign.identification.contradiction import GuaranteeWarning, contradicted
+from convexdesign.identification.contradiction import GuaranteeWarning, contradicted_arms, too_far_from_any_line
 from convexdesign.identification.goals import Goal, Standing, as_tuple, goal_for
 from convexdesign.identification.result import Result, Round, Status
 from convexdesign.problem import canonicalise
@@ -41,7 +41,7 @@ class Identifier(AskTell):
     be wrong with this probability. epsilon: settle for an answer that is right up to epsilon (units of the rewards).
     max_samples: never ask for more pulls than this in all. rng: accepted everywhere, used where something is random.
 
-    `rounds` holds a Round for each one told, `standing` what is known about the items now.
+    `rounds` holds a Round for each one told, `standing` what is known about the items now, `observations` all rewards.
     Raises InputError for inputs that make no sense, UnidentifiableError for items outside the range of the arms.
 
     A subclass implements `_plan` and `_learn`, and reports each finished round through `_close_round`.
@@ -67,7 +67,7 @@ class Identifier(AskTell):
         self.epsilon = _nonnegative(epsilon)
         self.max_samples = MOST_SAMPLES if max_samples is None else _whole(max_samples)
         self.rng = np.random.default_rng(rng)
-        self.samples = 0
+        self.observations = Observations.empty(self.arms.shape[0])
         self.burn_in_samples = 0
         self.rounds: tuple[Round, ...] = ()
         self.standing: Standing = self.goal.start()
@@ -107,6 +107,11 @@ class Identifier(AskTell):
         return self._item_rows.values
 
     @property
+    def samples(self) -> int:
+        """All pulls told so far."""
+        return self.observations.total
+
+    @property
     def done(self) -> bool:
         """Whether there is a result. Plans the next batch, where none is planned yet, to know."""
         if self._status is None and self._planned is None:
@@ -124,8 +129,9 @@ class Identifier(AskTell):
         return self._planned
 
     def _absorb(self, observations: Observations) -> None:
+        everything = self.observations.merge(observations)
         self._learn(observations)
-        self.samples += observations.total
+        self.observations = everything
         self._planned = None
 
     def tell(self, batch: Batch | int, observations: Observations) -> None:
@@ -143,14 +149,18 @@ class Identifier(AskTell):
         assumed = self._variances_assumed()
         if assumed is None:
             return None
-        arms = contradicted(observations, *assumed, CONTRADICTION_LEVEL / (self._told * (self._told + 1)))
-        if arms.size == 0:
-            return None
-        low, high = (np.broadcast_to(end, observations.n_arms)[arms[0]] for end in assumed)
-        return (
-            f"the rewards of arm {arms[0]} ({arms.size} such arms) have variance "
-            f"{observations.sample_variance()[arms[0]]:g}, which is not between {low:g} and {high:g}"
-        )
+        level = CONTRADICTION_LEVEL / (2 * self._told * (self._told + 1))
+        arms = contradicted_arms(observations, *assumed, level)
+        low, high = (np.broadcast_to(end, self.arms.shape[0]) for end in assumed)
+        if arms.size:
+            return (
+                f"the rewards of arm {arms[0]} ({arms.size} such arms) have variance "
+                f"{observations.sample_variance()[arms[0]]:g}, which is not between {low[arms[0]]:g} and "
+                f"{high[arms[0]]:g}"
+            )
+        if too_far_from_any_line(self._arm_rows, self.observations, high, CONTRADICTION_LEVEL / 2.0):
+            return f"the rewards are further from every linear model than variances up to {high.max():g} allow"
+        return None
 
     def _close_round(
         self,

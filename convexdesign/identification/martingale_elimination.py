@@ -83,9 +83,14 @@ class MartingaleElimination(Identifier):
         self.evidence = Evidence(np.asarray(self.arms, dtype=float))
         self.p_value = 1.0
         self._squares, self._dof = np.zeros(n), np.zeros(n)
-        self._observations = Observations.empty(n)
         self._fit: LinearFit | None = None
         self._planner = Planner(self._arm_rows, self.evidence, self.goal, np.log(self.goal.mistakes / self.delta_m))
+
+    def _variances_assumed(self) -> tuple[Any, Any] | None:
+        if self.known_variances is not None:
+            return self.known_variances, self.known_variances
+        # The lower bound is used for planning alone.
+        return (0.0, self.variance_bounds[1]) if np.isfinite(self.variance_bounds[1]) else None
 
     # ---------------------------------------------------------------- rounds
 
@@ -96,14 +101,12 @@ class MartingaleElimination(Identifier):
         return self._planner.next_counts(self.standing, self._fit, self._likely_variances(), self.samples, left)
 
     def _learn(self, observations: Observations) -> None:
-        told = self._observations.merge(observations)
         if self._told > 0 or self.known_variances is not None:
             # The bounds in force when the batch was asked for: nothing of its own rewards is in them. The first
             # batch is for the variances alone: before it, the bounds may be so wide that its bets are worth nothing.
             self.evidence.add(observations, self.upper_variances)
-        self._observations = told
         self._tighten(observations)
-        self._fit = least_squares(self._arm_rows, told, self._likely_variances())
+        self._fit = least_squares(self._arm_rows, self.observations.merge(observations), self._likely_variances())
         standing, good = self._judge(self._fit.theta)
         self._close_round(observations, standing, self._fit.theta, self._planner.oracle, p_value=self.p_value)
         if good and self._status is None:
@@ -156,14 +159,15 @@ class MartingaleElimination(Identifier):
 
     def _judge_level_set(self, goal: LevelSetGoal, theta: Floats) -> tuple[Standing, bool]:
         threshold = np.log(goal.mistakes / self.delta_m)
-        above = self.evidence.best_log_wealth(goal.values, -goal.threshold)
-        below = self.evidence.best_log_wealth(-goal.values, goal.threshold)
+        measured = goal.values.any(axis=1)
+        above, below = np.full((2, measured.size), np.inf)
+        above[measured] = self.evidence.best_log_wealth(goal.values[measured], -goal.threshold)
+        below[measured] = self.evidence.best_log_wealth(-goal.values[measured], goal.threshold)
         items = self.standing.undecided
         left = goal.place(self.standing, above[items] >= threshold, below[items] >= threshold)
         likely = goal.values @ theta > goal.threshold
         likely[left.above], likely[left.below] = True, False
-        measured = goal.values.any(axis=1)
-        least = float(np.where(likely, above, below)[measured].min())
+        least = float(np.where(likely, above, below).min())
         self.p_value = min(1.0, self.delta_v + goal.mistakes * float(np.exp(-least)))
         rest = left.undecided
         good = False
