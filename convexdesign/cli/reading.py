@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from convexdesign.problem.read import Rows
     from convexdesign.problemfile import ProblemFile
 
-__all__ = ["find_problem", "read_design", "read_problem"]
+__all__ = ["find_problem", "options_given", "read_design", "read_per_arm", "read_problem"]
 
 
 # Options that every kind takes.
@@ -37,30 +37,43 @@ USUAL_COLUMNS = {
     "existing_counts": ("count", "existing_counts"),
     "weights": ("weight", "weights"),
     "counts": ("count", "counts"),
+    "min_counts": ("count", "min_counts"),
+    "max_counts": ("count", "max_counts"),
 }
 
 
-def read_problem(stated: Statement) -> DesignProblem:
+def read_problem(stated: Statement, *, table: bool = False) -> DesignProblem:
     """The problem in a TOML file or the library, or built from a table of arms and the options.
 
     Options that the problem does not take, and options missing that it needs, raise InputError: nothing given is
-    ever ignored. delimiter and decimal hold for every CSV file.
+    ever ignored. delimiter and decimal hold for every CSV file. table: the source can only be a table of arms.
     """
-    named = ("items", "targets", "theta", "threshold", "direction", "interest", "region", "matrix", *COMMON)
-    given = {name: getattr(stated, name) for name in named if getattr(stated, name) is not None}
+    given = given_for_arms(stated)
     path = Path(stated.source)
-    if path.is_file() and path.suffix.lower() != ".toml":
+    if table or (path.is_file() and path.suffix.lower() != ".toml"):
         if stated.problem is None:
             raise InputError(f"{stated.source} holds arms only; say what to do with them, e.g. --problem xy-allocation")
         check_options(stated.problem, given)
         return _Tables(stated).problem(path, stated.problem, given)
-    extra = [name for name in ("problem", "formula") if getattr(stated, name) is not None] + list(given)
+    extra = options_given(stated)
     if extra and (path.is_file() or not path.suffix):
         raise InputError(
-            f"{', '.join(map(flag, extra))} cannot be combined with {stated.source}, which states the whole problem; "
+            f"{', '.join(extra)} cannot be combined with {stated.source}, which states the whole problem; "
             "change the file, or give a table of arms (CSV or NPY)"
         )
     return find_problem(stated.source).problem()
+
+
+def given_for_arms(stated: Statement) -> dict[str, Any]:
+    """What was given of the options that tell about a table of arms, beyond kind, formula and dialect."""
+    named = ("items", "targets", "theta", "threshold", "direction", "interest", "region", "matrix", *COMMON)
+    return {name: getattr(stated, name) for name in named if getattr(stated, name) is not None}
+
+
+def options_given(stated: Statement) -> list[str]:
+    """The options given that only a table of arms can use."""
+    extra = [name for name in ("problem", "formula") if getattr(stated, name) is not None]
+    return [flag(name) for name in [*extra, *given_for_arms(stated)]]
 
 
 def find_problem(source: str) -> ProblemFile:
@@ -85,6 +98,11 @@ def read_design(problem: DesignProblem, weights: Path | None, counts: Path | Non
     name, path = ("weights", weights) if weights is not None else ("counts", counts)
     assert path is not None
     return {name: _Tables(stated).per_arm(name, path, problem.n_arms, problem.arms.names)}
+
+
+def read_per_arm(stated: Statement, name: str, text: str, problem: DesignProblem) -> float | NDArray[np.float64]:
+    """One number for all arms, or a file with one an arm."""
+    return _Tables(stated).number_or_per_arm(name, text, problem.n_arms, problem.arms.names)
 
 
 def check_options(kind: str, given: dict[str, Any]) -> None:
@@ -204,7 +222,7 @@ class _Tables:
         """A file with one number an arm: no bound for arms that it leaves out, otherwise 0."""
         from convexdesign.tables import read_vector
 
-        unlisted = 1.0 if name == "max_weight" else 0.0
+        unlisted = {"max_weight": 1.0, "max_counts": 2.0**53}.get(name, 0.0)
         usual = USUAL_COLUMNS.get(name, (name,))
         return read_vector(path, n, names=names, usual=usual, unlisted=unlisted, **self.dialect(path))
 

@@ -1,0 +1,114 @@
+"""`convexdesign efficiencies`: one design under each of the classical criteria."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Formula, NoiseVariance
+from convexdesign.cli.exits import ExitCode
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["efficiencies"]
+
+# The intervals are proven whatever their width; a wider one answers nothing.
+WIDEST_INTERVAL = 1e-4
+
+
+def efficiencies(
+    arms: Annotated[Path, typer.Argument(metavar="ARMS", help="Arms, one a row (CSV or NPY).", show_default=False)],
+    weights: Annotated[
+        Path | None, typer.Option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")
+    ] = None,
+    noise_variance: NoiseVariance = None,
+    formula: Formula = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a design with the D, A, G, I and E optimal ones.
+
+    G and I are over the arms: the worst and the average predictive variance. An efficiency of 0.8 means that the best
+    design for that criterion needs 80 measurements where this one needs 100. Both ends of each interval are proven.
+
+    Exits with 0 when every efficiency that exists is known to 1e-4, with 3 otherwise.
+    """
+    from convexdesign.cli.output import print_json
+    from convexdesign.cli.reading import read_design, read_problem
+    from convexdesign.cli.statement import Statement
+    from convexdesign.efficiencies import efficiencies as tabulate
+
+    if arms.suffix.lower() == ".toml":
+        raise InputError(
+            f"{arms} is a problem file; `efficiencies` takes a table of arms, since it has criteria of its own"
+        )
+    stated = Statement(
+        str(arms),
+        "d-optimal",
+        formula=formula,
+        noise_variance=noise_variance,
+        delimiter=delimiter,
+        decimal=decimal,
+    )
+    problem = read_problem(stated, table=True)
+    design = read_design(problem, weights, counts, stated)
+    table = tabulate(problem.inputs["arms"], noise_variance=problem.noise_variance, **design)
+    if as_json:
+        print_json({"efficiencies": [entry(name, row) for name, row in table.iterrows()]})
+    else:
+        show(table)
+    width = (table.efficiency_high - table.efficiency).max()
+    raise typer.Exit(ExitCode.CERTIFIED if width <= WIDEST_INTERVAL else ExitCode.NOT_CERTIFIED)
+
+
+def entry(name: Any, row: Any) -> dict[str, Any]:
+    """One criterion as data."""
+    return {
+        "criterion": name,
+        "value": row.value,
+        "bound": row.optimum,
+        "efficiency": row.efficiency,
+        "efficiency_interval": [row.efficiency, row.efficiency_high],
+        "note": row.note or None,
+    }
+
+
+MEANINGS = {
+    "D": "all coefficients together",
+    "A": "coefficients, on average",
+    "G": "predictions, the worst",
+    "I": "predictions, on average",
+    "E": "combinations, the worst",
+}
+
+
+def show(table: pandas.DataFrame) -> None:
+    """The table for a reader."""
+    from convexdesign.cli.output import print_line, print_table
+
+    known = table[table.note == ""]
+    print_table(
+        ("", "value", "bound on the best", "efficiency, at least", "at most", "of"),
+        [
+            (
+                str(name),
+                f"{row.value:.6g}",
+                f"{row.optimum:.6g}",
+                f"{row.efficiency:.6f}",
+                f"{row.efficiency_high:.6f}",
+                MEANINGS[str(name)],
+            )
+            for name, row in known.iterrows()
+        ],
+        left=("", "of"),
+    )
+    for name, row in table[table.note != ""].iterrows():
+        print_line(f"{name}: {row.note}")

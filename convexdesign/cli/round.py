@@ -1,0 +1,136 @@
+"""`convexdesign round`: whole numbers of measurements, with a certified efficiency."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    from convexdesign.design import Design, ExactDesign
+
+__all__ = ["round_"]
+
+
+@states_problem
+def round_(
+    stated: Statement,
+    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many measurements.", show_default=False)],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="auto (the best of the cheap ones), ceil (at most one more per arm with weight), apportion, regret, "
+            "exchange or optimal (the best counts there are, with proof; needs convexdesign[exact]).",
+        ),
+    ] = "auto",
+    min_counts: Annotated[
+        str | None, typer.Option("--min-counts", metavar="CSV|NUMBER", help="At least this many of each arm.")
+    ] = None,
+    max_counts: Annotated[
+        str | None, typer.Option("--max-counts", metavar="CSV|NUMBER", help="At most this many of each arm.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For ties that are broken at random.")] = 0,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", help="For the method optimal.")
+    ] = 60.0,
+    tol: Annotated[float, typer.Option("--tol", help="The relative gap to prove for the proportions.")] = 1e-6,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the counts, one row an arm.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn proportions into whole numbers.
+
+    FILE may also be a design that `solve --output design.json` wrote; it is not solved again. The efficiency is proven:
+    no proportions whatever need less than that share of the measurements for the same precision.
+
+    Exits with 0 when the proportions are certified to --tol, with 3 otherwise (counts and efficiency hold all the same).
+    """
+    from convexdesign.cli.files import check_writable
+    from convexdesign.cli.output import print_json
+    from convexdesign.cli.report import design_document, exact_document, write_per_arm
+
+    check_writable(output, "--output")
+    if n < 1:
+        raise InputError(f"--n {n}: give the number of measurements, at least 1")
+    design = find_design(stated, tol)
+    exact = rounded(design, stated, n, method, min_counts, max_counts, seed, time_limit)
+    if output is not None:
+        write_per_arm(design.problem, {"count": exact.counts}, output)
+    if as_json:
+        whole = design_document(design)
+        kept = {name: whole[name] for name in ("problem", "certified", "weights", "names")}
+        print_json(kept | exact_document(exact) | {"bound": design.bound, "gap": design.gap, "n": n})
+    else:
+        show(design, exact)
+    raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)
+
+
+def find_design(stated: Statement, tol: float) -> Design:
+    """The design saved in a .json file, or the best one for the problem stated."""
+    from convexdesign.cli.reading import options_given, read_problem
+    from convexdesign.design import Design
+    from convexdesign.solve import solve
+
+    path = Path(stated.source)
+    if path.suffix.lower() != ".json":
+        return solve(read_problem(stated), tol=tol)
+    extra = options_given(stated)
+    if extra:
+        raise InputError(f"{', '.join(extra)} cannot be combined with {path}, which holds its problem; leave them out")
+    return Design.load(path)
+
+
+def rounded(
+    design: Design,
+    stated: Statement,
+    n: int,
+    method: str,
+    min_counts: str | None,
+    max_counts: str | None,
+    seed: int,
+    time_limit: float,
+) -> ExactDesign:
+    """The counts, within the limits given as a number or a file."""
+    import numpy as np
+
+    from convexdesign.cli.reading import read_per_arm
+
+    limits = {
+        name: read_per_arm(stated, name, text, design.problem)
+        for name, text in (("min_counts", min_counts), ("max_counts", max_counts))
+        if text is not None
+    }
+    return design.round(n, method, rng=np.random.default_rng(seed), time_limit=time_limit, **limits)
+
+
+def show(design: Design, exact: ExactDesign) -> None:
+    """The counts for a reader, beside what the proportions would ask for."""
+    from convexdesign.cli.output import print_line, print_table
+    from convexdesign.cli.report import ROWS_SHOWN, counted, show_exact, value_name, verdict
+
+    problem = design.problem
+    print_line(f"{problem.kind}: {counted(problem.n_arms, 'arm')} in {counted(problem.arms.d, 'dimension')}")
+    print_line()
+    print_line(f"{'proportions':<16} {value_name(problem)} {design.value:.8g}, gap {verdict(design)}")
+    show_exact(exact)
+    print_line()
+    order = exact.support[(-exact.counts[exact.support]).argsort(kind="stable")]
+    shown = order[:ROWS_SHOWN]
+    print_table(
+        ("arm", "count", "proportion times N"),
+        [(problem.arm_name(int(i)), f"{exact.counts[i]:,}", f"{exact.total * design.weights[i]:.2f}") for i in shown],
+        left=("arm",),
+    )
+    if order.size > shown.size:
+        rest = int(exact.counts[order[ROWS_SHOWN:]].sum())
+        print_line(
+            f"and {order.size - shown.size:,} more arms with {counted(rest, 'measurement')}; --output writes all"
+        )
