@@ -32,6 +32,7 @@ __all__ = [
     "Witness",
     "certify",
     "evaluate",
+    "revalued",
     "stronger",
     "vector_bound",
     "witness_from_multipliers",
@@ -105,6 +106,13 @@ def certify(
     return Certificate(
         problem.criterion, at.value, bound, gap, at.worst_target, worst_arm, at.rank, witness, feasibility
     )
+
+
+def revalued(certificate: Certificate, canonical: Canonical, weights: Floats) -> Certificate:
+    """The certificate of other weights, by the same bound: one evaluation, no new proof."""
+    at = evaluate(canonical, weights)
+    gap = relative_gap(certificate.criterion, at.value, certificate.bound, dimension(canonical))
+    return replace(certificate, value=at.value, gap=gap, worst_target=at.worst_target, rank=at.rank)
 
 
 def stronger(first: Certificate, second: Certificate, canonical: Canonical) -> Certificate:

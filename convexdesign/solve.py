@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.certificate import Certificate, Witness, certify, stronger
+from convexdesign.certificate import Certificate, Witness, certify, revalued, stronger
 from convexdesign.design import Design, Outcome, Report, Snapshot, Status, status_of
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
@@ -196,7 +196,7 @@ def _trimmed(canonical: Canonical, weights: Floats, certificate: Certificate, to
         return weights, certificate
     swept = np.where(dust, 0.0, weights)
     swept /= swept.sum()
-    again = certify(canonical, swept, certificate.witness)
+    again = revalued(certificate, canonical, swept)
     # A direction held only by dust stays held: whether a target lies in what is left would be a matter of rounding.
     return (swept, again) if again.gap <= tol and again.rank == certificate.rank else (weights, certificate)
 
