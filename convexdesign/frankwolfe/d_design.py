@@ -14,14 +14,14 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.design import Status
 from convexdesign.frankwolfe.corrective_d import CorrectedD, correct_d
-from convexdesign.frankwolfe.screen import Screen
+from convexdesign.frankwolfe.screen import FEW_ENTRIES, Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, violators
 from convexdesign.problem import Canonical, Criterion
 
-__all__ = ["d_design", "screen_of_arms"]
+__all__ = ["d_design"]
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ FIRST_GAP = 1e-2
 def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> tuple[Floats, Status | None, float]:
     """Weights (n,) that maximise log det A to the gap asked for, the limit that came first, and passes over the arms."""
     r, tol = canonical.rank, trace.tol
-    screen = screen_of_arms(canonical)
+    screen = _arm_screen(canonical)
     working = _first(canonical, screen, start)
     gap, newton = FIRST_GAP, True
     while True:
@@ -61,10 +61,11 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
     return weights, ended, float(screen.passes)
 
 
-def screen_of_arms(canonical: Canonical) -> Screen:
-    """Prices arms; the front begins as the sample the canonical form was found from, all arms where they are few."""
+def _arm_screen(canonical: Canonical) -> Screen:
+    """Prices arms; where they are many, the front begins as the sample that the canonical form was found from."""
     arms, basis = canonical.problem.arms, canonical.basis
-    return Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, canonical.coarse)
+    front = np.arange(arms.n) if arms.n * arms.d <= FEW_ENTRIES else canonical.coarse
+    return Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, front)
 
 
 def _first(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:

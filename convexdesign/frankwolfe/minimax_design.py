@@ -20,8 +20,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from convexdesign.certificate import Witness
 from convexdesign.design import Status
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
-from convexdesign.frankwolfe.d_design import screen_of_arms
-from convexdesign.frankwolfe.screen import Priced, Screen
+from convexdesign.frankwolfe.screen import FEW_ENTRIES, Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
@@ -88,7 +87,7 @@ class Prices:
 def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> Found:
     """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
     tol = trace.tol
-    arm_screen, targets_pricing = screen_of_arms(canonical), target_pricing(canonical)
+    arm_screen, targets_pricing = _arm_screen(canonical), target_pricing(canonical)
     arms, targets = _first(canonical, arm_screen, targets_pricing, start)
     master_tol = _first_master_tol(canonical, arms, targets, tol)
     best: tuple[float, Point] | None = None
@@ -109,6 +108,18 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = No
             break  # nothing is missing, and the master cannot be solved any better
         master_tol = 0.3 * tol if prices.settled else max(MASTER_SHARE * min(prices.gap, 1.0), 0.3 * tol)
     return _found(canonical, best[1], ended, arm_screen.passes, 0.5 * (tol - best[0]))
+
+
+def _arm_screen(canonical: Canonical) -> Screen:
+    """Prices arms. Where they are many, a pass at the coarse design comes first: it finds the arms of high leverage."""
+    arms, basis = canonical.problem.arms, canonical.basis
+    few = arms.n * arms.d <= FEW_ENTRIES
+    screen = Screen(
+        lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, np.arange(arms.n if few else 0)
+    )
+    if not few:
+        screen.price(np.eye(canonical.rank), 0.0)
+    return screen
 
 
 def _first(

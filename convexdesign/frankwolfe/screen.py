@@ -18,16 +18,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Priced", "Screen"]
+__all__ = ["FEW_ENTRIES", "Priced", "Screen"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# Vectors of up to so many entries are all in the front: evaluating them costs no more than the rest of a step.
+FEW_ENTRIES = 200_000
 # The front: this share of all vectors, and all of them where they are few.
-SHARE = 0.05
-SMALLEST_FRONT = 2000
+SHARE = 0.02
+SMALLEST_FRONT = 5000
 # Extending the front copies vectors; beyond this share of all a pass is cheaper.
-WIDEST_FRONT = 0.15
+WIDEST_FRONT = 0.05
 # Eigenvalues of F_0 F_0' are lifted to this share of their mean: a matrix that ignores a direction bounds nothing in it.
 LIFT = 1e-4
 
@@ -45,8 +47,8 @@ class Priced:
 class Screen:
     """The state between pricings: the front and, once a pass was made, q for all vectors.
 
-    values: F (r, k) -> |F'x_i|^2 for all n vectors; take: indices -> vectors (k, r). The front may begin as any sample;
-    it then holds until nothing in it exceeds the level, and the first pass follows.
+    values: F (r, k) -> |F'x_i|^2 for all n vectors; take: indices -> vectors (k, r). The front may begin as any sample,
+    which then holds until nothing in it exceeds the level, or empty, so that a pass comes first.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Screen:
         self._q: Floats | None = None
         self._inverse: Floats | None = None
         self._behind = np.inf if front.size < n else -np.inf
+        self._stale = False
 
     @classmethod
     def of_all(cls, take: Callable[[Indices], Floats], index: Indices) -> Screen:
@@ -74,12 +77,16 @@ class Screen:
 
     def price(self, factor: Floats, level: float) -> Priced:
         """Values of the front at F: some exceed the level, or it is proven that none anywhere does."""
+        if self._stale:
+            self._renew_front()
         values = self._front_values(factor)
-        if values.max() <= level and not self._proven(factor, level):
-            if not self._extend(level / self._stretch(factor)) and self._pass(factor, level) <= level:
-                return Priced(self.front, self.vectors, values, True)
+        if values.max(initial=0.0) <= level and not self._proven(factor, level):
+            if not self._extend(level / self._stretch(factor)):
+                if self._pass(factor) <= level:
+                    return Priced(self.front, self.vectors, values, True)
+                self._renew_front()
             values = self._front_values(factor)
-        below = bool(values.max() <= level) and self._proven(factor, level)
+        below = bool(values.max(initial=0.0) <= level) and self._proven(factor, level)
         return Priced(self.front, self.vectors, values, below)
 
     def _front_values(self, factor: Floats) -> Floats:
@@ -106,18 +113,20 @@ class Screen:
         self.front, self.vectors, self._behind = front, self.take(front), cut
         return True
 
-    def _pass(self, factor: Floats, level: float) -> float:
-        """The largest value over all vectors at this F (or a bound on it), and a new front unless it is below the level."""
+    def _pass(self, factor: Floats) -> float:
+        """q for all vectors at this F (or a bound on it): the largest. The front is renewed when next it is needed."""
         eigenvalues, vectors = np.linalg.eigh(factor @ factor.T)
         root = np.sqrt(np.maximum(eigenvalues, LIFT * eigenvalues.mean()))
-        q = self.values(vectors * root)
+        self._q = self.values(vectors * root)
+        self._inverse = vectors.T / root[:, None]
+        self._stale = True
         self.passes += 1
-        largest = float(q.max())
-        if largest <= level:
-            return largest
-        self._q, self._inverse = q, vectors.T / root[:, None]
+        return float(self._q.max())
+
+    def _renew_front(self) -> None:
+        assert self._q is not None
         size = max(int(SHARE * self.n), SMALLEST_FRONT)
-        self._behind = float(np.partition(q, self.n - size)[self.n - size]) if size < self.n else -np.inf
-        self.front = np.flatnonzero(q >= self._behind)
+        self._behind = float(np.partition(self._q, self.n - size)[self.n - size]) if size < self.n else -np.inf
+        self.front = np.flatnonzero(self._q >= self._behind)
         self.vectors = self.take(self.front)
-        return largest
+        self._stale = False

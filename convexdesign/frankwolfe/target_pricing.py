@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.frankwolfe.screen import Priced, Screen
+from convexdesign.frankwolfe.screen import FEW_ENTRIES, Priced, Screen
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
 from convexdesign.problem.pairs import FEW_PAIRS
 
@@ -16,8 +16,6 @@ __all__ = ["Pricing", "target_pricing"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Explicit targets begin with a sample of this many entries.
-SAMPLE_ENTRIES = 200_000
 # Pairs kept between full scans.
 PAIRS = 50_000
 # Targets of a kind known only by their worst: how many to ask for.
@@ -41,11 +39,8 @@ def target_pricing(canonical: Canonical) -> Pricing:
         return PairPricing(canonical, targets)
     if isinstance(targets, VectorTargets):
         basis = canonical.basis / np.sqrt(canonical.target_scale)
-        sample = np.arange(targets.m)
-        if targets.m * targets.d > SAMPLE_ENTRIES:
-            size = max(SAMPLE_ENTRIES // targets.d, 2000)
-            sample = np.sort(np.random.default_rng(0).choice(targets.m, min(size, targets.m), replace=False))
-        return Screen(lambda F: targets.values(basis @ F), canonical.whiten_targets, targets.m, sample)
+        front = np.arange(targets.m if targets.m * targets.d <= FEW_ENTRIES else 0)
+        return Screen(lambda F: targets.values(basis @ F), canonical.whiten_targets, targets.m, front)
     return WorstPricing(canonical)
 
 
