@@ -19,11 +19,12 @@ from convexdesign.errors import (
     SolverError,
     UnidentifiableError,
 )
-from convexdesign.problem import DesignProblem
+from convexdesign.problem import BlockArms, DesignProblem
 from convexdesign.solve import solve
 from convexdesign.verify import Verification, verify
 
 __all__ = [
+    "BlockArms",
     "Certificate",
     "ConvergenceWarning",
     "ConvexDesignError",

@@ -184,8 +184,9 @@ class Design:
     def _unmeasured_arms(self) -> NDArray[np.intp]:
         if self._evaluation.rank == self.canonical.rank:
             return np.empty(0, dtype=np.intp)
-        rows = self.problem.arms.take(np.arange(self.problem.n_arms))
-        return np.flatnonzero(np.isinf(self.variance(rows)))
+        n, step = self.problem.n_arms, 65_536
+        parts = (np.arange(start, min(start + step, n)) for start in range(0, n, step))
+        return np.concatenate([part[np.isinf(self.variance(self.problem.arms.take(part)))] for part in parts])
 
     def plot(self, ax: Any = None) -> Any:
         """Bars of the weights on a matplotlib axis (extra `plot`); returns the axis."""
@@ -232,9 +233,10 @@ class Design:
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | Path) -> None:
-        """Write the design and its problem as JSON; very many arms go into an NPY file beside it, by digest.
+        """Write the design and its problem as JSON; very many arms by digest and path of their NPY file.
 
-        Raises InputError for a problem with a callable constraint, which no file can hold.
+        That file is the one a memory map was made of, or a new one beside the document. Raises InputError for a problem
+        with a callable constraint or with arms made by a function or on a cluster, which no file can hold.
         """
         path = Path(path)
         support = self.support

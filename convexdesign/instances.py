@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.problem.block_arms import BlockArms
 from convexdesign.problem.objectives import BestArm, LevelSet, Objective, true_answer
 
 __all__ = [
     "Instance",
     "experiment_1",
     "experiment_2",
+    "multivariate_arms",
     "multivariate_blocks",
     "multivariate_dimension",
     "multivariate_layouts",
@@ -150,7 +152,7 @@ def multivariate_testing(
     the threshold 0), primary effects rising evenly from .01 to .02, and every interaction -.1; Sigma is
     diagonal with .3 for the constant, .7 for the first dimension and .001 elsewhere, so that changing the
     first dimension is noisiest.
-    Raises InputError above 10^8 numbers: use `multivariate_blocks`.
+    Raises InputError above 10^8 numbers: use `multivariate_arms`.
     Source: paper, section 5, experiment 3 (two variations, three dimensions: eight arms in R^7).
 
     >>> multivariate_testing().arms.astype(int)[-1], round(multivariate_testing().kappa, 2)
@@ -161,7 +163,7 @@ def multivariate_testing(
     if n * d > _MAX_ENTRIES:
         raise InputError(
             f"{variations} variations in {dimensions} dimensions make {n} layouts of {d} numbers each; "
-            "generate them in pieces with multivariate_blocks"
+            "make them block by block with multivariate_arms"
         )
     goal = _objective(objective, 0.0)
     arms = multivariate_layouts(np.arange(n), variations, dimensions)
@@ -178,57 +180,83 @@ def multivariate_testing(
     return _with_sigma(arms, theta, Sigma, goal)
 
 
-def multivariate_dimension(variations: int, dimensions: int) -> int:
+def multivariate_dimension(variations: int, dimensions: int, *, interactions: bool = True) -> int:
     """d = 1 + m(n-1) + (n-1)^2 m(m-1)/2 for n variations in m dimensions: constant, effects, interactions.
 
-    >>> multivariate_dimension(2, 3), multivariate_dimension(3, 4)
-    (7, 33)
+    >>> multivariate_dimension(2, 3), multivariate_dimension(3, 4), multivariate_dimension(4, 10, interactions=False)
+    (7, 33, 31)
     """
     for name, value, least in (("variations", variations, 2), ("dimensions", dimensions, 1)):
         if not (isinstance(value, int | np.integer) and value >= least):
             raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    levels = int(variations) - 1
-    return 1 + int(dimensions) * levels + levels**2 * (int(dimensions) * (int(dimensions) - 1) // 2)
+    levels, places = int(variations) - 1, int(dimensions)
+    return 1 + places * levels + (levels**2 * (places * (places - 1) // 2) if interactions else 0)
 
 
-def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int) -> Array:
+def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *, interactions: bool = True) -> Array:
     """The rows of the layouts with these indices, in reference-level coding, shape (len(indices), d).
 
     Layout k writes k in base `variations`, first dimension first: that digit is the variation shown there.
     Columns: 1; an indicator for every dimension and every variation but the first (which is the reference);
-    and the products of these indicators for every pair of dimensions.
+    and, with interactions, the products of these indicators for every pair of dimensions.
 
     >>> multivariate_layouts([0, 3, 7], 2, 3).astype(int)
     array([[1, 0, 0, 0, 0, 0, 0],
            [1, 0, 1, 1, 0, 0, 1],
            [1, 1, 1, 1, 1, 1, 1]])
     """
-    d = multivariate_dimension(variations, dimensions)
+    d = multivariate_dimension(variations, dimensions, interactions=interactions)
     k = np.asarray(indices)
     n = variations**dimensions
     if k.ndim != 1 or not np.issubdtype(k.dtype, np.integer):
         raise InputError(f"indices must be a vector of whole numbers, got {k.dtype} of shape {k.shape}")
     if k.size and (k.min() < 0 or k.max() >= n):
         raise InputError(f"layout indices lie in 0 .. {n - 1}, got {k.min()} .. {k.max()}")
-    digits = [k // variations ** (dimensions - 1 - i) % variations for i in range(dimensions)]
-    levels = np.arange(1, variations)
-    shown = [(digit[:, None] == levels).astype(float) for digit in digits]
-    crossed = [
-        (shown[i][:, :, None] * shown[j][:, None, :]).reshape(k.size, -1) for i, j in combinations(range(dimensions), 2)
-    ]
-    return np.hstack([np.ones((k.size, 1)), *shown, *crossed]).reshape(k.size, d)
+    rows = np.zeros((k.size, d))
+    rows[:, 0] = 1.0
+    levels = variations - 1
+    for i in range(dimensions):
+        digit = k // variations ** (dimensions - 1 - i) % variations
+        shown = np.flatnonzero(digit)
+        rows[shown, i * levels + digit[shown]] = 1.0
+    if interactions:
+        pairs = combinations(range(dimensions), 2)
+        main = rows[:, 1 : 1 + dimensions * levels].reshape(k.size, dimensions, levels)
+        crossed = rows[:, 1 + dimensions * levels :].reshape(k.size, -1, levels, levels)
+        for p, (i, j) in enumerate(pairs):
+            np.multiply(main[:, i, :, None], main[:, j, None, :], out=crossed[:, p])
+    return rows
 
 
-def multivariate_blocks(variations: int, dimensions: int, block: int = 65_536) -> Iterator[tuple[int, Array]]:
+def multivariate_blocks(
+    variations: int, dimensions: int, block: int = 65_536, *, interactions: bool = True
+) -> Iterator[tuple[int, Array]]:
     """All layouts in pieces: (index of the first row, rows) with at most `block` rows each.
 
     >>> [(start, rows.shape) for start, rows in multivariate_blocks(3, 2, block=5)]
     [(0, (5, 9)), (5, (4, 9))]
     """
-    multivariate_dimension(variations, dimensions)
-    n = variations**dimensions
-    for start in range(0, n, block):
-        yield start, multivariate_layouts(np.arange(start, min(start + block, n)), variations, dimensions)
+    yield from multivariate_arms(variations, dimensions, interactions=interactions, block=block).map(np.asarray)
+
+
+def multivariate_arms(
+    variations: int, dimensions: int, *, interactions: bool = False, block: int | None = None
+) -> BlockArms:
+    """All layouts as arms that are made block by block and never stored; rows as in `multivariate_layouts`.
+
+    Without interactions there are only main effects: ten dimensions of four variations make 1,048,576 layouts in R^31.
+
+    >>> import convexdesign as cd
+    >>> design = cd.solve(cd.DesignProblem.g_optimal(multivariate_arms(3, 8)))
+    >>> multivariate_arms(3, 8), round(design.value, 4)
+    (BlockArms(6561 rows in R^17, at most 30840 at a time), 17.0)
+    """
+    d = multivariate_dimension(variations, dimensions, interactions=interactions)
+
+    def make(start: int, stop: int) -> Array:
+        return multivariate_layouts(np.arange(start, stop), variations, dimensions, interactions=interactions)
+
+    return BlockArms(int(variations) ** int(dimensions), d, make, block=block)
 
 
 def two_spheres(

@@ -181,7 +181,7 @@ def test_arrays_are_read_only():
         (lambda: instances.experiment_2(d=2), "at least 3"),
         (lambda: instances.experiment_2(beta2=0), "beta2"),
         (lambda: instances.multivariate_testing(1, 3), "variations"),
-        (lambda: instances.multivariate_testing(10, 9), "multivariate_blocks"),
+        (lambda: instances.multivariate_testing(10, 9), "multivariate_arms"),
         (lambda: instances.multivariate_testing(theta=[1.0]), "theta"),
         (lambda: instances.multivariate_testing(Sigma=-np.eye(7)), "arm"),
         (lambda: instances.multivariate_layouts([8], 2, 3), "0 .. 7"),

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem.problem import DesignProblem
-from convexdesign.problem.read import Rows
+from convexdesign.problem.read import Rows, read_rows
 
 __all__ = ["digest", "problem_from_json", "problem_to_json"]
 
 # Above this many entries a matrix is not written into the document but beside it.
 INLINE_ENTRIES = 500_000
+BLOCK_ENTRIES = 2**19
 
 CONSTRUCTORS: dict[str, Any] = {
     "minimax": DesignProblem,
@@ -37,13 +38,20 @@ CONSTRUCTORS: dict[str, Any] = {
 
 
 def digest(values: NDArray[Any]) -> str:
-    """SHA-256 over shape and float64 bytes."""
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    return hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()
+    """SHA-256 over shape and float64 bytes, read block by block."""
+    plain = np.asarray(values)
+    code = hashlib.sha256(repr(plain.shape).encode())
+    step = max(1, BLOCK_ENTRIES // max(plain[:1].size, 1))
+    for start in range(0, plain.shape[0], step):
+        code.update(np.ascontiguousarray(plain[start : start + step], dtype=np.float64).tobytes())
+    return code.hexdigest()
 
 
 def problem_to_json(problem: DesignProblem, beside: Path) -> dict[str, Any]:
-    """The problem as JSON data; matrices too large to inline are referred to by digest and path."""
+    """The problem as JSON data; what is too large to inline is referred to by digest and path.
+
+    Raises InputError for a callable constraint and for arms that only a function or a cluster holds.
+    """
     if problem.weight_set.constraints is not None:
         raise InputError(
             "a problem with a callable constraint cannot be saved: a file cannot hold code; state linear constraints "
@@ -56,10 +64,10 @@ def problem_to_json(problem: DesignProblem, beside: Path) -> dict[str, Any]:
         del inputs["items"]
     out: dict[str, Any] = {"kind": problem.kind}
     for name, value in inputs.items():
-        out[name] = _rows_to_json(value, name, beside) if isinstance(value, Rows) else _plain(value)
+        out[name] = _rows_to_json(value, name, beside) if isinstance(value, Rows) else _plain(value, name, beside)
     for name in ("noise_variance", "costs"):
         if getattr(problem, name) is not None:
-            out[name] = getattr(problem, name).tolist()
+            out[name] = _plain(getattr(problem, name), name, beside)
     return out
 
 
@@ -72,41 +80,73 @@ def problem_from_json(document: dict[str, Any], beside: Path) -> DesignProblem:
     for name in ("arms", "items", "targets", "region"):
         if name in inputs:
             inputs[name] = _rows_from_json(inputs[name], name, beside)
+    for name, value in inputs.items():
+        if isinstance(value, dict):
+            inputs[name] = _stored(value, name, beside)
     problem: DesignProblem = CONSTRUCTORS[kind](inputs.pop("arms"), **inputs)
     return problem
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, name: str, beside: Path) -> Any:
     if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return value if np.isscalar(value) else np.asarray(value, dtype=float).tolist()
+        return [_plain(part, f"{name}-{k}", beside) for k, part in enumerate(value)]
+    if np.isscalar(value):
+        return value
+    numbers = np.asarray(value, dtype=float)
+    return numbers.tolist() if numbers.size <= INLINE_ENTRIES else _store(numbers, name, beside)
+
+
+def _store(values: NDArray[Any], name: str, beside: Path) -> dict[str, Any]:
+    """Digest and path: of the file the values are a map of, or else of a new one beside the document."""
+    mapped = _mapped_file(values)
+    if mapped is not None:
+        return {"path": str(mapped), "digest": digest(values)}
+    own = beside.with_name(f"{beside.stem}.{name}.npy")
+    np.save(own, values)
+    return {"path": own.name, "digest": digest(values)}
+
+
+def _stored(data: dict[str, Any], name: str, beside: Path) -> NDArray[Any]:
+    path = beside.parent / data["path"]
+    try:
+        values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{beside}: {name} are stored in {path}, which cannot be read: {error}") from None
+    if digest(values) != data["digest"]:
+        raise InputError(f"{path}: differs from the {name} this design was made for (digest mismatch)")
+    return values
+
+
+def _mapped_file(values: NDArray[Any]) -> Path | None:
+    """The NPY file that the values are a map of, all of it and in its order."""
+    name = getattr(values, "filename", None)
+    if name is None or Path(name).suffix != ".npy":
+        return None
+    whole = np.load(name, mmap_mode="r", allow_pickle=False)
+    # A part of the file, or its rows in another order, has another shape or other strides.
+    same = (whole.shape, whole.strides, whole.dtype) == (values.shape, values.strides, values.dtype)
+    return Path(name).resolve() if same else None
 
 
 def _rows_to_json(rows: Rows, name: str, beside: Path) -> dict[str, Any]:
     out: dict[str, Any] = {} if rows.names is None else {"names": list(rows.names)}
     if rows.columns is not None:
         out["columns"] = list(rows.columns)
-    if rows.values.size <= INLINE_ENTRIES:
-        return out | {"values": rows.values.tolist()}
-    source = getattr(rows.values.base, "filename", None) or getattr(rows.values, "filename", None)
-    if source is None or Path(source).suffix != ".npy":
-        source = beside.with_name(f"{beside.stem}.{name}.npy")
-        np.save(source, rows.values)
-    return out | {"path": str(source), "digest": digest(rows.values)}
+    if not isinstance(rows.held, np.ndarray):
+        raise InputError(
+            f"{rows.held!r} cannot be saved: a file cannot hold a function or a cluster's data. Write the {name} to an NPY "
+            "file and solve with np.load(path, mmap_mode='r'), or keep the weights alone: np.save(path, design.weights)"
+        )
+    if rows.held.size <= INLINE_ENTRIES:
+        return out | {"values": rows.held.tolist()}
+    return out | _store(rows.held, name, beside)
 
 
 def _rows_from_json(data: dict[str, Any], name: str, beside: Path) -> Rows:
-    from convexdesign.problem.read import read_rows
-
-    if "values" in data:
-        values = read_rows(np.asarray(data["values"], dtype=float), name).values
-    else:
-        path = beside.parent / data["path"]
-        try:
-            values = read_rows(np.load(path, mmap_mode="r", allow_pickle=False), name).values
-        except (OSError, ValueError) as error:
-            raise InputError(f"{beside}: {name} are stored in {path}, which cannot be read: {error}") from None
-        if digest(values) != data["digest"]:
-            raise InputError(f"{path}: differs from the {name} this design was made for (digest mismatch)")
+    values = np.asarray(data["values"], dtype=float) if "values" in data else _stored(data, name, beside)
     names, columns = data.get("names"), data.get("columns")
-    return Rows(values, None if names is None else tuple(names), None if columns is None else tuple(columns))
+    return Rows(
+        read_rows(values, name).held,
+        None if names is None else tuple(names),
+        None if columns is None else tuple(columns),
+    )
