@@ -108,12 +108,7 @@ class FirstOrder:
 
     def _inverse_factor(self, weights: Floats) -> tuple[Floats, float]:
         """F (r, r) with FF' = A^-1 in whitened coordinates, and log det A."""
-        support = np.flatnonzero(weights)
-        U = self.canonical.whiten_arms(support)
-        A = (U.T * weights.take(support)) @ U
-        if self.canonical.prior is not None:
-            A += self.canonical.prior
-        lower, info = dpotrf(A, lower=1)
+        lower, info = dpotrf(self.canonical.information(weights), lower=1)
         if info:
             raise SolverError("the weights lost the span of the arms; use method='frank-wolfe'")
         return dtrtri(lower, lower=1)[0].T, 2.0 * float(np.log(np.diagonal(lower)).sum())

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.errors import InputError, UnidentifiableError
+from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem.problem import Criterion, DesignProblem
 from convexdesign.problem.psd import psd_root
 
@@ -37,6 +37,8 @@ MOST_STEPS = 12
 CHOLESKY_SPREAD = 1e-2
 # Up to this many arms, proportional ones are merged for the conic programs.
 MERGE_LIMIT = 20_000
+# More entries than this (256 MB) are never held at once.
+MOST_ENTRIES = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +90,24 @@ class Canonical:
 
     @cached_property
     def arms(self) -> Floats:
-        """The whitened arms u_i at the indices `merged`, (k, r)."""
+        """The whitened arms u_i at the indices `merged`, (k, r); SolverError where they are too many to hold."""
+        if self.problem.arms.n * self.rank > MOST_ENTRIES:
+            raise SolverError(
+                f"a conic program holds all arms in memory, and {self.problem.arms.n} in {self.rank} dimensions are too "
+                "many; method='frank-wolfe' reads them block by block (minimax and D, no constraints on the weights)"
+            )
         return self.whiten_arms(self.merged)
+
+    def information(self, weights: Floats) -> Floats:
+        """A(w) in whitened coordinates, (r, r), for weights (n,); the arms with weight are read block by block."""
+        A = np.zeros((self.rank, self.rank)) if self.prior is None else self.prior.copy()
+        support = np.flatnonzero(weights)
+        step = max(1, SAMPLE_ENTRIES // self.rank)
+        for start in range(0, support.size, step):
+            part = support[start : start + step]
+            U = self.whiten_arms(part)
+            A += (U.T * weights.take(part)) @ U
+        return A
 
     def whiten_arms(self, index: Indices) -> Floats:
         """u_i = W'y_i at the indices."""
