@@ -125,9 +125,7 @@ def test_adaptive_burn_in_keeps_its_promise_without_any_bounds(make):
     world, failures = make(), 0
     for seed in range(60):
         burn_in, variances = run_adaptive(world, seed, delta=0.2)
-        inside = all(
-            np.all((p.low <= world.noise_variance) & (world.noise_variance <= p.high)) for p in burn_in.phases
-        )
+        inside = all(np.all((p.low <= world.noise_variance) & (world.noise_variance <= p.high)) for p in burn_in.phases)
         kept = np.all(np.abs(variances - world.noise_variance) <= variances / 2.0)
         failures += not (inside and kept)
         assert not burn_in.contradicted

@@ -89,9 +89,7 @@ def test_copies_of_the_best_item_are_all_the_answer(name):
     world = random_world("best-arm", seed=7)
     best = world.answer[0]
     items = np.vstack([world.items, world.items[best], world.items[(best + 1) % 6]])
-    doubled = cd.instances.Instance(
-        world.arms, items, world.theta, world.Sigma, world.noise_variance, world.objective
-    )
+    doubled = cd.instances.Instance(world.arms, items, world.theta, world.Sigma, world.noise_variance, world.objective)
     result = play(algorithms(doubled)[name], doubled, 0)
     assert result.status is STATUS.IDENTIFIED
     assert result.answer == (best, 6) == doubled.answer
