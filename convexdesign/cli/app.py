@@ -14,6 +14,7 @@ import typer
 
 from convexdesign.cli.demo import demo
 from convexdesign.cli.efficiencies import efficiencies
+from convexdesign.cli.estimate import estimate
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.output import print_json, print_line, say
 from convexdesign.cli.problems import problems
@@ -26,7 +27,7 @@ __all__ = ["app", "run"]
 
 # One file and one entry here make a command. Nothing heavy may be imported at the top of those files:
 # `--help` answers without NumPy's companions (a test holds this).
-COMMANDS: tuple[Callable[..., None], ...] = (solve, verify, round_, efficiencies, problems, demo)
+COMMANDS: tuple[Callable[..., None], ...] = (solve, verify, round_, efficiencies, estimate, problems, demo)
 
 EXIT_CODES = """Exit codes: 0 certified (or done), 1 a bug, 2 bad input, 3 not certified to the tolerance,
 4 a target that no arm informs, 130 interrupted, 141 the output's reader went away."""

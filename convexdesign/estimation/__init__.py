@@ -4,7 +4,9 @@ Observations hold counts, means and sums of squares per arm; `least_squares` est
 its two baselines, `UniformEstimator` and `SeparateArmEstimator`, ask for pulls and end in a `VarianceModel`.
 """
 
+from convexdesign.estimation.aggregates import observations_from_aggregates
 from convexdesign.estimation.asktell import AskTell, Batch
+from convexdesign.estimation.chi_square import chi_square_intervals
 from convexdesign.estimation.error_bound import (
     paper_error_bound,
     separate_arm_error_bound,
@@ -13,6 +15,7 @@ from convexdesign.estimation.error_bound import (
 )
 from convexdesign.estimation.head import Head, HeadPlan, plan_head
 from convexdesign.estimation.least_squares import LinearFit, least_squares
+from convexdesign.estimation.model_variances import model_variances
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.separate_arm import SeparateArmEstimator
 from convexdesign.estimation.spanning_arms import spanning_arms
@@ -30,7 +33,10 @@ __all__ = [
     "SeparateArmEstimator",
     "UniformEstimator",
     "VarianceModel",
+    "chi_square_intervals",
     "least_squares",
+    "model_variances",
+    "observations_from_aggregates",
     "observations_from_csv",
     "observations_from_frame",
     "paper_error_bound",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations
 
-__all__ = ["observations_from_csv", "observations_from_frame"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "arm_numbers",
+    "chunks_of",
+    "decimal_numbers",
+    "index_of",
+    "observations_from_csv",
+    "observations_from_frame",
+]
 
 
 def observations_from_frame(
@@ -29,7 +39,7 @@ def observations_from_frame(
     >>> cd.estimation.observations_from_frame(pulls, ["red", "blue"]).mean
     array([2., 2.])
     """
-    n_arms, index = _index_of(arms)
+    n_arms, index = index_of(arms)
     return _summarise(frame, n_arms, index, arm, reward, first_row=0)
 
 
@@ -39,35 +49,49 @@ def observations_from_csv(
     *,
     arm: str = "arm",
     reward: str = "reward",
+    delimiter: str = ",",
+    decimal: str = ".",
     chunk_rows: int = 100_000,
 ) -> Observations:
     """Summarise a CSV file or stream with a header and one line a pull, holding `chunk_rows` lines at a time.
 
-    Arguments as for `observations_from_frame`; errors count the rows from 1, after the header.
+    Arguments as for `observations_from_frame`; delimiter and decimal mark of the file are not guessed. Errors count
+    the rows from 1, after the header.
 
     >>> import io
     >>> import convexdesign as cd
     >>> cd.estimation.observations_from_csv(io.StringIO("arm,reward\\n0,1.5\\n1,2.5\\n"), arms=2).mean
     array([1.5, 2.5])
     """
-    import pandas as pd
-
-    n_arms, index = _index_of(arms)
+    n_arms, index = index_of(arms)
     total = Observations.empty(n_arms)
-    first_row = 1
-    # Names stay text: "007" is not 7 and "NA" is not missing. Bad rewards are found, and named, below.
-    types = {arm: str} if index is not None else None
-    try:
-        with pd.read_csv(source, chunksize=chunk_rows, dtype=types, na_filter=False) as reader:
-            for chunk in reader:
-                total = total.merge(_summarise(chunk, n_arms, index, arm, reward, first_row))
-                first_row += len(chunk)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"the CSV cannot be read: {error}") from None
+    for first_row, chunk in chunks_of(source, arm if index is not None else None, delimiter, decimal, chunk_rows):
+        total = total.merge(_summarise(chunk, n_arms, index, arm, reward, first_row, decimal))
     return total
 
 
-def _index_of(arms: int | Sequence[str]) -> tuple[int, dict[str, int] | None]:
+def chunks_of(
+    source: str | Path | IO[Any], text: str | None, delimiter: str, decimal: str, chunk_rows: int
+) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The number of the first row (from 1) and the rows of each chunk; the column `text` stays text."""
+    import pandas as pd
+
+    first_row = 1
+    # Names stay text: "007" is not 7 and "NA" is not missing. Bad numbers are found, and named, by the caller.
+    types = None if text is None else {text: str}
+    try:
+        with pd.read_csv(
+            source, sep=delimiter, decimal=decimal, chunksize=chunk_rows, dtype=types, na_filter=False
+        ) as reader:
+            for chunk in reader:
+                yield first_row, chunk
+                first_row += len(chunk)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise InputError(f"the CSV cannot be read: {error}") from None
+
+
+def index_of(arms: int | Sequence[str]) -> tuple[int, dict[str, int] | None]:
+    """The number of arms and, where they have names, the index of each."""
     if isinstance(arms, (int, np.integer)):
         if arms < 1:
             raise InputError(f"arms is {arms}; give the number of arms, at least 1, or their names")
@@ -79,7 +103,13 @@ def _index_of(arms: int | Sequence[str]) -> tuple[int, dict[str, int] | None]:
 
 
 def _summarise(
-    frame: Any, n_arms: int, index: dict[str, int] | None, arm: str, reward: str, first_row: int
+    frame: Any,
+    n_arms: int,
+    index: dict[str, int] | None,
+    arm: str,
+    reward: str,
+    first_row: int,
+    decimal: str = ".",
 ) -> Observations:
     import narwhals as nw
 
@@ -90,13 +120,14 @@ def _summarise(
     for column in (arm, reward):
         if column not in table.columns:
             raise InputError(f"no column {column!r} among {table.columns}; name it with arm= or reward=")
-    numbers = _arm_numbers(table[arm].to_list(), n_arms, index, arm, first_row)
-    return Observations.from_rewards(n_arms, numbers, _rewards(table[reward].to_list(), reward, first_row))
+    numbers = arm_numbers(table[arm].to_list(), n_arms, index, arm, first_row)
+    return Observations.from_rewards(n_arms, numbers, _rewards(table[reward].to_list(), reward, first_row, decimal))
 
 
-def _arm_numbers(
+def arm_numbers(
     given: list[Any], n_arms: int, index: dict[str, int] | None, column: str, first_row: int
 ) -> NDArray[np.intp]:
+    """The arms of a column, by name or by number; InputError naming the row for one that is not known."""
     if index is None:
         # One bad entry turns a whole CSV column to text, so indices are known in both forms.
         known: dict[Any, int] = {k: k for k in range(n_arms)} | {str(k): k for k in range(n_arms)}
@@ -112,11 +143,8 @@ def _arm_numbers(
     return out
 
 
-def _rewards(given: list[Any], column: str, first_row: int) -> NDArray[np.float64]:
-    try:
-        values = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        values = np.array([_number(value) for value in given])
+def _rewards(given: list[Any], column: str, first_row: int, decimal: str) -> NDArray[np.float64]:
+    values = decimal_numbers(given, decimal)
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise InputError(
@@ -125,8 +153,16 @@ def _rewards(given: list[Any], column: str, first_row: int) -> NDArray[np.float6
     return values
 
 
-def _number(value: Any) -> float:
+def decimal_numbers(given: list[Any], decimal: str = ".") -> NDArray[np.float64]:
+    """The numbers of a column, NaN where an entry is none; one bad entry leaves a CSV column as text."""
     try:
-        return float(value)
+        return np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        return np.array([_number(value, decimal) for value in given])
+
+
+def _number(value: Any, decimal: str) -> float:
+    try:
+        return float(value.replace(",", ".") if decimal == "," and isinstance(value, str) else value)
     except (TypeError, ValueError):
         return float("nan")

@@ -1,0 +1,211 @@
+"""`convexdesign estimate`: the noise variance of every arm, from what was measured."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from convexdesign.estimation import Observations
+    from convexdesign.problem.read import Rows
+
+__all__ = ["estimate"]
+
+
+def estimate(
+    observations: Annotated[
+        str,
+        typer.Argument(
+            metavar="OBSERVATIONS",
+            help="CSV with a header, - for standard input, also .gz: columns arm and reward, one row a measurement; or "
+            "arm, count, mean and m2 (the sum of squared deviations from the mean) or variance, one row a batch.",
+            show_default=False,
+        ),
+    ],
+    arms: Annotated[
+        Path,
+        typer.Option("--arms", metavar="CSV", help="Arms, one a row (CSV or NPY).", show_default=False),
+    ],
+    delta: Annotated[float, typer.Option("--delta", help="Probability that some interval misses its variance.")] = 0.05,
+    variance_bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option("--variance-bounds", metavar="LOW HIGH", help="What is known: variances lie between these."),
+    ] = None,
+    arm_column: Annotated[
+        str, typer.Option("--arm-column", help="The column of arms, by name or index from 0.")
+    ] = "arm",
+    reward_column: Annotated[str, typer.Option("--reward-column", help="The column of outcomes.")] = "reward",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="CSV",
+            help="Write the table, one row an arm; `solve --noise-variance` reads its column variance.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate every arm's noise variance, with intervals.
+
+    variance: the sample variance of the arm alone. low, high: chi-square intervals, all of which hold at once with
+    probability 1 - delta (Bonferroni over the arms measured twice or more). They are exact for Gaussian noise and
+    numbers of measurements that were fixed beforehand; heavier tails than Gaussian make them too short, and so may
+    measuring until the outcomes look right.
+
+    model: the variance as x'Sigma x for one matrix Sigma, by least squares of squared residuals on phi(x), which
+    borrows strength across arms and covers those measured once or never. It is right only if the mean is x'theta and
+    the noise such a quadratic form, is a little low when measurements are few, and comes without an interval.
+    """
+    from convexdesign.cli.files import check_writable
+    from convexdesign.cli.observing import read_observations
+    from convexdesign.cli.output import print_json
+    from convexdesign.estimation import variance_range
+    from convexdesign.problem.read import Rows
+    from convexdesign.tables import read_table
+
+    check_writable(output, "--output")
+    bounds = variance_range(variance_bounds)
+    dialect = {} if arms.suffix.lower() == ".npy" else {"delimiter": delimiter, "decimal": decimal}
+    table = read_table(arms, **dialect)  # type: ignore[arg-type]
+    rows = Rows(table.values, table.names, table.columns)
+    told = read_observations(
+        observations,
+        rows.n,
+        table.names,
+        arm=arm_column,
+        reward=reward_column,
+        delimiter=delimiter,
+        decimal=decimal,
+    )
+    if told.total == 0:
+        raise InputError(f"{observations} holds no measurement")
+    found = estimates(rows, told, delta, bounds)
+    if output is not None:
+        write(found, output)
+    if as_json:
+        print_json(document(found, delta))
+    else:
+        show(found, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Per arm: what was measured, variance with its interval, and the model's variance; why there is no model."""
+
+    rows: Rows
+    told: Observations
+    variance: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    model: NDArray[np.float64] | None
+    Sigma: NDArray[np.float64] | None
+    note: str
+
+
+def estimates(rows: Rows, told: Observations, delta: float, bounds: tuple[float, float] | None) -> Estimates:
+    """Both estimates; the intervals cut to what is known, the estimates moved into it."""
+    import numpy as np
+
+    from convexdesign.cli.output import say
+    from convexdesign.errors import UnidentifiableError
+    from convexdesign.estimation import chi_square_intervals, model_variances
+
+    low, high = chi_square_intervals(told, delta)
+    variance = told.sample_variance()
+    if bounds is not None:
+        outside = np.flatnonzero((low > bounds[1]) | (high < bounds[0]))
+        if outside.size:
+            i = outside[0]
+            name = rows.names[i] if rows.names else str(i)
+            say(
+                f"warning: arm {name} ({outside.size} such arms) has variance {variance[i]:.4g}, between {low[i]:.4g} and "
+                f"{high[i]:.4g}, which contradicts the bounds {bounds[0]:g} and {bounds[1]:g}"
+            )
+        variance, low, high = (np.clip(values, *bounds) for values in (variance, low, high))
+    try:
+        model = model_variances(rows, told, bounds)
+        return Estimates(rows, told, variance, low, high, model.variances, model.Sigma, "")
+    except UnidentifiableError as error:
+        return Estimates(rows, told, variance, low, high, None, None, str(error))
+
+
+def document(found: Estimates, delta: float) -> dict[str, Any]:
+    """Everything as data, arrays (n,) in the order of the arms; null where nothing is known."""
+    import numpy as np
+
+    return {
+        "delta": delta,
+        "intervals": "chi-square, Bonferroni over the arms with two measurements or more",
+        "measurements": found.told.total,
+        "names": None if found.rows.names is None else list(found.rows.names),
+        "count": found.told.count,
+        "mean": np.where(found.told.count > 0, found.told.mean, np.nan),
+        "variance": found.variance,
+        "low": found.low,
+        "high": found.high,
+        "model": found.model,
+        "Sigma": found.Sigma,
+        "note": found.note or None,
+    }
+
+
+def cells(found: Estimates, digits: str) -> list[tuple[str, ...]]:
+    """One row an arm; empty where nothing is known."""
+    import numpy as np
+
+    def text(value: float) -> str:
+        return format(float(value), digits) if digits else repr(float(value)) if np.isfinite(value) else ""
+
+    names = found.rows.names or [str(i) for i in range(found.rows.n)]
+    told, model = found.told, found.model
+    return [
+        (
+            str(names[i]),
+            f"{told.count[i]:,}" if digits else str(told.count[i]),
+            text(told.mean[i]) if told.count[i] else "",
+            "" if np.isnan(found.variance[i]) else text(found.variance[i]),
+            text(found.low[i]),
+            text(found.high[i]),
+            "" if model is None else text(model[i]),
+        )
+        for i in range(found.rows.n)
+    ]
+
+
+COLUMNS = ("arm", "count", "mean", "variance", "low", "high", "model")
+
+
+def write(found: Estimates, path: Path) -> None:
+    """The table as CSV, to the last digit."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(cells(found, ""))
+
+
+def show(found: Estimates, delta: float) -> None:
+    """The table for a reader."""
+    from convexdesign.cli.output import print_line, print_table
+    from convexdesign.cli.report import ROWS_SHOWN, counted
+
+    print_line(f"{counted(found.told.total, 'measurement')} of {counted(found.rows.n, 'arm')}")
+    print_line(f"low, high: chi-square intervals that hold all at once with probability {1 - delta:g} (Gaussian noise)")
+    print_line("model: x'Sigma x by least squares" + (f"; none, since {found.note}" if found.note else ""))
+    print_line()
+    shown = cells(found, ".4g")
+    print_table(COLUMNS, shown[:ROWS_SHOWN], left=("arm",))
+    if len(shown) > ROWS_SHOWN:
+        print_line(f"and {counted(len(shown) - ROWS_SHOWN, 'more arm')}; --output writes all")

@@ -1,0 +1,113 @@
+"""Observations from a CSV file or standard input: single rewards or aggregates, arms by name or index, streamed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from convexdesign.estimation import Observations
+
+__all__ = ["read_observations"]
+
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def read_observations(
+    source: str,
+    n: int,
+    names: Sequence[str] | None,
+    *,
+    arm: str,
+    reward: str,
+    delimiter: str | None,
+    decimal: str | None,
+) -> Observations:
+    """One row a pull (columns arm, reward) or one a batch (arm, count, mean, and m2 or variance); "-" is standard input.
+
+    The header tells which, and the delimiter. Arms go by name where the first row has a name, else by index.
+    """
+    from convexdesign.estimation import observations_from_aggregates, observations_from_csv
+
+    if decimal not in (None, ".", ","):
+        raise InputError(f"--decimal must be '.' or ',', got {decimal!r}")
+    with opened(source) as stream:
+        first, second = stream.readline(), stream.readline()
+        head, delimiter = header(source, first, delimiter, reward)
+        options: dict[str, Any] = {"arm": arm, "delimiter": delimiter, "decimal": decimal or "."}
+        arms = names if names is not None and is_named(second, head, arm, delimiter, names) else n
+        whole = io.BufferedReader(_Rejoined(first + second, stream))
+        try:
+            if reward in head:
+                return observations_from_csv(whole, arms, reward=reward, **options)
+            return observations_from_aggregates(whole, arms, **options)
+        except InputError as error:
+            hint = f" (the arms are {', '.join(map(str, names[:5]))}, ...)" if names is not None and arms is n else ""
+            raise InputError(f"{source}: {error}{hint}") from None
+
+
+def opened(source: str) -> AbstractContextManager[Any]:
+    """The bytes of a file, unpacked, or of standard input."""
+    if source == "-":
+        return nullcontext(sys.stdin.buffer)
+    path = Path(source)
+    if not path.is_file():
+        raise InputError(f"{source}: there is no such file; check the spelling and the folder")
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rb")
+    return path.open("rb")
+
+
+def header(source: str, line: bytes, delimiter: str | None, reward: str) -> tuple[list[str], str]:
+    """The names of the columns, and the delimiter: the one that separates the names that are needed."""
+    try:
+        text = line.decode("utf-8-sig").strip("\r\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{source} is not UTF-8 text; save it as CSV in UTF-8") from None
+    if not text.strip():
+        raise InputError(f"{source} is empty; it needs a header, for example arm,{reward}")
+    for mark in DELIMITERS if delimiter is None else (delimiter,):
+        columns = next(csv.reader([text], delimiter=mark))
+        if reward in columns or {"count", "mean"} <= set(columns):
+            return columns, mark
+    raise InputError(
+        f"{source}: the header is {text!r}; it needs columns arm and {reward} (one row a measurement), or arm, count, "
+        "mean and m2 or variance (one row a batch); name others with --arm-column and --reward-column"
+    )
+
+
+def is_named(row: bytes, head: list[str], arm: str, delimiter: str, names: Sequence[str]) -> bool:
+    """Whether the first row calls its arm by name, so that all rows must."""
+    if arm not in head:
+        return False
+    cells = next(csv.reader([row.decode("utf-8", "replace").strip("\r\n")], delimiter=delimiter), [])
+    label = cells[head.index(arm)] if len(cells) > head.index(arm) else ""
+    return label in names or not label.strip().isdigit()
+
+
+class _Rejoined(io.RawIOBase):
+    """Lines already read, then the rest of their stream."""
+
+    def __init__(self, read: bytes, rest: IO[bytes]) -> None:
+        super().__init__()
+        self._read = read
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._read[: len(buffer)] or self._rest.read(len(buffer))
+        self._read = self._read[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
