@@ -19,9 +19,10 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
 from convexdesign.design import Status
+from convexdesign.frankwolfe.corrective_d import correct_d
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
 from convexdesign.frankwolfe.screen import FEW_ENTRIES, Priced, Screen
-from convexdesign.frankwolfe.symmetric import combine
+from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
@@ -31,9 +32,12 @@ from convexdesign.problem import Canonical
 __all__ = ["minimax_design"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 # The master is solved to this share of the gap: until nothing is missing its answer only serves the next pricing.
 MASTER_SHARE = 0.1
+# The D-optimal design to begin with need not be exact, but its geometry decides which targets are looked at.
+COARSE_GAP = 1e-3
 # Up to so many arms or targets all of them enter the master at once.
 FEW = 64
 # Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
@@ -114,9 +118,7 @@ def _arm_screen(canonical: Canonical) -> Screen:
     """Prices arms. Where they are many, a pass at the coarse design comes first: it finds the arms of high leverage."""
     arms, basis = canonical.problem.arms, canonical.basis
     few = arms.n * arms.d <= FEW_ENTRIES
-    screen = Screen(
-        lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, np.arange(arms.n if few else 0)
-    )
+    screen = Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, np.arange(arms.n if few else 0))
     if not few:
         screen.price(np.eye(canonical.rank), 0.0)
     return screen
@@ -125,19 +127,31 @@ def _arm_screen(canonical: Canonical) -> Screen:
 def _first(
     canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Floats | None
 ) -> tuple[WorkingSet, WorkingSet]:
-    """Arms of high leverage, or those of the weights given, and the worst targets of the coarse design."""
-    r = canonical.rank
-    size = batch_size(r)
-    chosen = first_arms(arm_screen.vectors, max(2 * size, FEW))
+    """The arms of a D-optimal design, with those of the weights given, and the targets that are worst at that design."""
+    size = batch_size(canonical.rank)
+    chosen, factor = _first_arms(canonical, arm_screen.vectors, max(2 * size, FEW))
     if start is not None:
-        position = np.flatnonzero(np.isin(arm_screen.front, np.flatnonzero(start)))
-        chosen = np.union1d(chosen, position)
+        chosen = np.union1d(chosen, np.flatnonzero(np.isin(arm_screen.front, np.flatnonzero(start))))
     arms = WorkingSet(arm_screen.front.take(chosen), arm_screen.vectors.take(chosen, axis=0))
-    priced = targets.price(np.eye(r), 0.0)
+    priced = targets.price(factor, 0.0)
     few = canonical.problem.targets.m <= FEW
     # A zero target (an oracle's best item) wants nothing, and has no logarithm.
-    worst = np.flatnonzero(priced.values > 0.0) if few else violators(priced, 0.0, size, 0.5)
+    worst = np.flatnonzero(priced.values > 0.0) if few else violators(priced, 0.0, size, 0.5, factor)
     return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
+
+
+def _first_arms(canonical: Canonical, vectors: Floats, size: int) -> tuple[Indices, Floats]:
+    """Up to about `size` arms, the heaviest of a D-optimal design over those of high leverage, and its F, FF' = A^-1."""
+    r, n = canonical.rank, vectors.shape[0]
+    if n <= size:
+        return np.arange(n), np.eye(r)
+    pool = first_arms(vectors, 4 * min(dimension(r), 750))
+    vectors = vectors.take(pool, axis=0)
+    design = correct_d(vectors, COARSE_GAP, prior=canonical.prior)
+    lower, _ = dpotrf(combine(vectors.T, design.weights, canonical.prior), lower=1)
+    heaviest = np.argsort(-design.weights, kind="stable")[:size]
+    heaviest = heaviest[design.weights.take(heaviest) > 0.0]
+    return pool.take(np.union1d(heaviest, spanning(vectors))), dtrtri(lower, lower=1)[0].T
 
 
 def _first_master_tol(canonical: Canonical, arms: WorkingSet, targets: WorkingSet, tol: float) -> float:

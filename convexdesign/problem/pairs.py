@@ -208,9 +208,9 @@ def _blocks(points: Floats, square: Floats, found: _Found) -> Iterator[tuple[Ind
             block = buffer[: (stop - start) * width].reshape(stop - start, width)
             np.matmul(left[start:stop], right[:, column:end], out=block)
             flat = block.ravel()
-            if flat.max() <= found.level:
-                continue
             hit = np.flatnonzero(flat > found.level)
+            if hit.size == 0:
+                continue
             first, second = np.divmod(hit, width)
             first, second = first + start, second + column
             if column < stop:
