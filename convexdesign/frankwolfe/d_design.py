@@ -37,7 +37,8 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
     working = _first(canonical, screen, start)
     gap, newton = FIRST_GAP, True
     while True:
-        master_tol = max(MASTER_SHARE * gap, 0.3 * tol)
+        everything = working.size == canonical.problem.arms.n
+        master_tol = 0.5 * tol if everything else max(MASTER_SHARE * gap, 0.3 * tol)
         design = correct_d(
             working.vectors, master_tol, working.weights, canonical.prior, newton=newton, max_iter=trace.iterations_left
         )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from convexdesign.frankwolfe.symmetric import combine
+from convexdesign.frankwolfe.symmetric import columns, combine
 
 __all__ = ["DState", "d_state"]
 
@@ -54,7 +54,12 @@ class DState:
 
 def d_state(arms: Floats, weights: Floats, prior: Floats | None = None) -> DState | None:
     """The state at weights w (n,) of arms (r, n); None where A(w) is numerically singular."""
-    factor, info = dpotrf(combine(arms, weights, prior), lower=1)
+    support = np.flatnonzero(weights)
+    if 2 * support.size < weights.size:
+        A = combine(columns(arms, support), weights.take(support), prior)
+    else:
+        A = combine(arms, weights, prior)
+    factor, info = dpotrf(A, lower=1)
     if info:
         return None
     Y, _ = dtrtrs(factor, arms, lower=1)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.d_state import DState, d_state
-from convexdesign.frankwolfe.symmetric import combine, coordinates, dimension, gram, inner
+from convexdesign.frankwolfe.symmetric import columns, combine, coordinates, dimension, gram, inner
 
 __all__ = ["multiplicative_start", "semismooth_newton"]
 
@@ -56,7 +56,7 @@ def semismooth_newton(
     return state, step
 
 
-def multiplicative_start(state: DState, arms: Floats, prior: Floats | None, steps: int = 6) -> DState:
+def multiplicative_start(state: DState, arms: Floats, prior: Floats | None, steps: int = 3) -> DState:
     """A few over-relaxed multiplicative steps w <- w q^1.8: cheap, and they sort the arms well."""
     r = arms.shape[0]
     for _ in range(steps):
@@ -73,10 +73,10 @@ def _newton_direction(state: DState, theta: float) -> Floats | None:
     kept = w * q * q + q > 1.0
     free = np.flatnonzero(kept)
     leaving = np.flatnonzero(~kept & (w > 0.0))
-    Y = state.arms.take(free, axis=1)
+    Y = columns(state.arms, free)
     rhs = q.take(free) - 1.0
     if leaving.size:
-        lost = combine(state.arms.take(leaving, axis=1), w.take(leaving), state.prior)
+        lost = combine(columns(state.arms, leaving), w.take(leaving), state.prior)
         rhs += inner(Y, lost, state.prior)
     floor = 0.1 * state.arms.shape[0] / free.size
     solution = _solve(Y, state.prior, theta / np.maximum(w.take(free), floor), rhs)

@@ -15,14 +15,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["combine", "coordinates", "dimension", "gram", "inner"]
+__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner"]
 
 Floats = NDArray[np.float64]
 
 
 def combine(Y: Floats, x: Floats, prior: Floats | None = None) -> Floats:
-    """sum_i x_i N_i, shape (r, r)."""
-    total: Floats = (Y * x) @ Y.T
+    """sum_i x_i N_i for x >= 0, shape (r, r)."""
+    Z = Y * np.sqrt(x)
+    total: Floats = Z @ Z.T  # a product with its own transpose takes half the work
     return total if prior is None else total + x.sum() * prior
 
 
@@ -40,6 +41,11 @@ def gram(Y: Floats, prior: Floats | None = None) -> Floats:
         cross = np.einsum("ij,ij->j", Y, prior @ Y)
         products += cross[:, None] + cross + np.vdot(prior, prior)
     return products
+
+
+def columns(Y: Floats, index: NDArray[np.intp]) -> Floats:
+    """The arms at the indices, (r, k); gathered as rows of Y', which lie together in memory."""
+    return Y.T.take(index, axis=0).T
 
 
 def coordinates(Y: Floats, prior: Floats | None = None) -> Floats:
