@@ -1,0 +1,78 @@
+"""The algorithms that figures and tables compare, each ready to run on an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from convexdesign.identification import (
+    HRage,
+    Identifier,
+    MartingaleElimination,
+    OracleAllocation,
+    Rage,
+    StaticAllocation,
+    lower_bound,
+)
+from convexdesign.instances import Instance, experiment_1, experiment_2, multivariate_testing
+from convexdesign.simulation import LinearEnvironment
+
+__all__ = ["EXPERIMENTS", "LOOSE", "arguments", "contenders", "environment", "instance_lower_bound"]
+
+Maker = Callable[[np.random.Generator], Identifier]
+
+EXPERIMENTS: dict[str, Callable[..., Instance]] = {
+    "experiment 1": experiment_1,
+    "experiment 2": experiment_2,
+    "experiment 3": multivariate_testing,
+}
+# Algorithms that need no tight bounds are given bounds this many times too wide on either side.
+LOOSE = 10.0
+
+
+def contenders(instance: Instance, delta: float, names: tuple[str, ...] | None = None) -> dict[str, Maker]:
+    """From a name to make_algorithm(rng) for this instance; all of them, or those named, in that order.
+
+    RAGE and H-RAGE know the tight bounds on the noise variances, as in the paper; martingale elimination and the
+    adaptive burn-in know bounds that are ten times too wide on either side. The last four know more than is fair.
+    """
+    low, high = float(instance.noise_variance.min()), float(instance.noise_variance.max())
+    tight, loose = {"variance_bounds": (low, high)}, {"variance_bounds": (low / LOOSE, high * LOOSE)}
+    known = {"known_variances": instance.noise_variance}
+    truth = {"theta": instance.theta, "noise_variance": instance.noise_variance}
+    every: dict[str, Maker] = {
+        "martingale elimination": partial(_make, MartingaleElimination, instance, delta, loose),
+        "H-RAGE": partial(_make, HRage, instance, delta, tight),
+        "H-RAGE, adaptive burn-in": partial(_make, HRage, instance, delta, loose | {"burn_in": "adaptive"}),
+        "H-RAGE, released burn-in": partial(_make, HRage, instance, delta, tight | {"burn_in": "released"}),
+        "RAGE": partial(_make, Rage, instance, delta, tight),
+        "H-RAGE, variances known": partial(_make, HRage, instance, delta, known),
+        "static XY, variances known": partial(_make, StaticAllocation, instance, delta, known),
+        "oracle": partial(_make, OracleAllocation, instance, delta, truth),
+        "homoskedastic oracle": partial(_make, OracleAllocation, instance, delta, truth | {"heteroskedastic": False}),
+    }
+    return every if names is None else {name: every[name] for name in names}
+
+
+def environment(instance: Instance, rng: np.random.Generator, noise: str = "gaussian") -> LinearEnvironment:
+    """The instance as a simulated world."""
+    return LinearEnvironment(instance.arms, instance.theta, instance.noise_variance, noise=noise, rng=rng)
+
+
+def arguments(instance: Instance) -> tuple[Any, Any, Any, Any, Any]:
+    """(arms, items, theta, objective, noise_variance), as the bounds take them."""
+    return instance.arms, instance.items, instance.theta, instance.objective, instance.noise_variance
+
+
+def instance_lower_bound(instance: Instance, delta: float) -> float:
+    """The lower bound on the mean number of samples, variances known."""
+    return lower_bound(*arguments(instance), delta)
+
+
+def _make(
+    kind: Callable[..., Identifier], instance: Instance, delta: float, options: dict[str, Any], rng: np.random.Generator
+) -> Identifier:
+    return kind(instance.arms, instance.items, instance.objective, delta, rng=rng, **options)

@@ -1,0 +1,137 @@
+"""The paper's figure 1: what unequal noise does to the best allocation, and to the samples needed.
+
+Three arms e1, e2, (cos .5, sin .5), theta = e1, noise variances (1, kappa, 1). (a) and (b): the oracle allocations at
+kappa = 20 with and without the variances; (c): samples against kappa. Taking all noise to be the largest costs a number
+of samples that grows linearly in kappa; knowing the variances, the arms without much noise are used instead, and the
+number stops growing. Lines: the oracles' numbers 2 psi* log(2|Z|/delta) and 2 rho* log(2|Z|/delta), from certified
+designs. Points: RAGE and martingale elimination, simulated; the latter does not know the variances.
+
+Source: Weltz et al. (2023), section 1.1, figure 1.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexdesign.identification import complexity
+from convexdesign.instances import soare
+from convexdesign.reproduce.contenders import arguments, contenders, environment
+from convexdesign.reproduce.oracle_figure import HETEROSKEDASTIC, HOMOSKEDASTIC, oracle_allocations
+from convexdesign.simulation import comparison_rows, comparison_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_complexity", "oracle_samples", "run", "simulated_samples"]
+
+KAPPAS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+SIMULATED = (1.0, 5.0, 20.0, 100.0, 500.0)
+QUICK_SIMULATED = (1.0, 20.0)
+ALGORITHMS = ("RAGE", "martingale elimination")
+NAMES = ("e1", "e2", "(cos .5, sin .5)")
+DELTA = 0.05
+
+
+def oracle_samples(kappas: tuple[float, ...] = KAPPAS, delta: float = DELTA) -> pd.DataFrame:
+    """kappa, and the samples of both oracles: 2 psi* log(2|Z|/delta), 2 rho* log(2|Z|/delta)."""
+    import pandas as pd
+
+    rows = []
+    for kappa in kappas:
+        found = complexity(*arguments(soare(kappa=kappa)))
+        factor = 2.0 * np.log(2.0 * 3.0 / delta)
+        rows.append({"kappa": kappa, HETEROSKEDASTIC: factor * found.psi_star, HOMOSKEDASTIC: factor * found.rho_star})
+    return pd.DataFrame(rows)
+
+
+def simulated_samples(
+    kappas: tuple[float, ...], replications: int, seed: int = 0, jobs: int | None = 1, progress: bool = False
+) -> pd.DataFrame:
+    """kappa, and a row of `comparison_table` per algorithm: mean samples, standard error, errors."""
+    import pandas as pd
+
+    tables = []
+    for kappa in kappas:
+        world = soare(kappa=kappa)
+        rows = comparison_rows(
+            contenders(world, DELTA, ALGORITHMS),
+            partial(environment, world),
+            world.answer,
+            replications,
+            jobs,
+            seed,
+            progress,
+        )
+        table = comparison_table(rows)
+        table.insert(0, "kappa", kappa)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def draw_complexity(lines: pd.DataFrame, points: pd.DataFrame, ax: Axes) -> Axes:
+    """Panel (c): both oracles as lines, simulated algorithms as points with standard errors, logarithmic axes."""
+    from convexdesign.plotting.canvas import tidy
+    from convexdesign.plotting.palette import LINE_STYLES, MARKERS, series_colour
+
+    for k, label in enumerate((HETEROSKEDASTIC, HOMOSKEDASTIC)):
+        style: dict[str, Any] = {"color": series_colour(k), "linestyle": LINE_STYLES[k]}
+        ax.plot(lines["kappa"], lines[label], linewidth=2, label=label, **style)
+    for k, (name, group) in enumerate(points.groupby("algorithm", sort=False), start=2):
+        ax.errorbar(
+            group["kappa"],
+            group["mean_samples"],
+            group["standard_error"],
+            fmt=MARKERS[k],
+            color=series_colour(k),
+            capsize=2,
+            label=str(name),
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("kappa = largest / smallest noise variance")
+    ax.set_ylabel("samples")
+    tidy(ax, grid="both")
+    ax.legend(frameon=False)
+    return ax
+
+
+def run(
+    output_dir: str | Path,
+    replications: int = 32,
+    seed: int = 0,
+    jobs: int | None = 1,
+    quick: bool = False,
+    progress: bool = True,
+) -> list[Path]:
+    """Write figure-1.png, figure-1-designs.csv, figure-1-oracles.csv and figure-1.csv (the simulated points).
+
+    quick: at most 4 replications at two values of kappa. Returns the paths written.
+    """
+    from convexdesign.plotting import plot_allocation
+    from convexdesign.plotting.canvas import require_matplotlib
+
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    target = Path(output_dir)
+    target.mkdir(parents=True, exist_ok=True)
+    names = ("figure-1.png", "figure-1-designs.csv", "figure-1-oracles.csv", "figure-1.csv")
+    paths = [target / name for name in names]
+    designs, lines = oracle_allocations(soare(kappa=20.0), NAMES), oracle_samples()
+    kappas = QUICK_SIMULATED if quick else SIMULATED
+    points = simulated_samples(kappas, min(replications, 4) if quick else replications, seed, jobs, progress)
+    figure = Figure(figsize=(15, 4.2), dpi=150, layout="constrained")
+    axes = figure.subplots(1, 3)
+    for ax, letter, label in zip(axes, "ab", (HETEROSKEDASTIC, HOMOSKEDASTIC)):
+        title = f"({letter}) {label}, kappa = 20"
+        plot_allocation(designs[label].to_numpy(), names=NAMES, title=title, ax=ax)
+    draw_complexity(lines, points, axes[2]).set_title("(c) samples needed as kappa grows", loc="left")
+    figure.savefig(paths[0])
+    for table, path in zip((designs, lines, points), paths[1:]):
+        table.to_csv(path, index=False)
+    return paths

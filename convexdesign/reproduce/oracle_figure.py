@@ -1,0 +1,61 @@
+"""What figures 4 to 6 share: the two oracle allocations of an instance, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from convexdesign.problem import DesignProblem
+from convexdesign.solve import solve
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from convexdesign.instances import Instance
+
+__all__ = ["oracle_allocations", "write_oracle_figure"]
+
+HETEROSKEDASTIC, HOMOSKEDASTIC = "heteroskedastic oracle", "homoskedastic oracle"
+
+
+def oracle_allocations(instance: Instance, names: Sequence[str]) -> pd.DataFrame:
+    """One row per arm: arm, noise_variance, and the share of pulls that each oracle gives it.
+
+    The heteroskedastic oracle knows every noise variance; the homoskedastic one takes all to be the largest. Both are
+    best-arm oracles with certified gaps of at most 1e-8.
+    """
+    import pandas as pd
+
+    variance = instance.noise_variance
+    shares = {}
+    for label, noise in ((HETEROSKEDASTIC, variance), (HOMOSKEDASTIC, np.full_like(variance, variance.max()))):
+        problem = DesignProblem.best_arm_oracle(
+            instance.arms, instance.items, theta=instance.theta, noise_variance=noise
+        )
+        shares[label] = solve(problem, tol=1e-8).weights
+    return pd.DataFrame({"arm": list(names), "noise_variance": variance} | shares)
+
+
+def write_oracle_figure(
+    number: int, title: str, instance: Instance, names: Sequence[str], output_dir: str | Path
+) -> list[Path]:
+    """Write figure-N.png and figure-N.csv; returns the paths."""
+    from convexdesign.plotting import plot_comparison, require_matplotlib
+
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    target = Path(output_dir)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = [target / f"figure-{number}.png", target / f"figure-{number}.csv"]
+    table = oracle_allocations(instance, names)
+    labels = [f"{arm}   (s² = {s2:.3g})" for arm, s2 in zip(table["arm"], table["noise_variance"])]
+    designs = {label: table[label].to_numpy() for label in (HETEROSKEDASTIC, HOMOSKEDASTIC)}
+    figure = Figure(figsize=(8.5, 1.2 + 0.5 * len(labels)), dpi=150, layout="constrained")
+    plot_comparison(designs, labels, title=title, ax=figure.subplots())
+    figure.savefig(paths[0])
+    table.to_csv(paths[1], index=False)
+    return paths
