@@ -259,7 +259,7 @@ def _coarse_design(rows: Floats, held: int) -> tuple[Indices, Floats, Floats, Fl
     Coordinates are renewed at every step, so that directions known only through very noisy arms are resolved to
     full relative accuracy: information matrices are never squared up from an ill-conditioned start.
     """
-    n, r = rows.shape
+    r = rows.shape[1]
     whitening = unwhitening = np.eye(r)
     length = np.linalg.norm(rows[held:], axis=1)
     nonzero = np.flatnonzero(length > 0)
