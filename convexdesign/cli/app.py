@@ -18,7 +18,9 @@ from convexdesign.cli.estimate import estimate
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.output import print_json, print_line, say
 from convexdesign.cli.problems import problems
+from convexdesign.cli.reproduce import reproduce
 from convexdesign.cli.round import round_
+from convexdesign.cli.simulate import simulate
 from convexdesign.cli.solve import solve
 from convexdesign.cli.verify import verify
 from convexdesign.errors import ConvexDesignError, SolverError, UnidentifiableError
@@ -27,7 +29,17 @@ __all__ = ["app", "run"]
 
 # One file and one entry here make a command. Nothing heavy may be imported at the top of those files:
 # `--help` answers without NumPy's companions (a test holds this).
-COMMANDS: tuple[Callable[..., None], ...] = (solve, verify, round_, efficiencies, estimate, problems, demo)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    solve,
+    verify,
+    round_,
+    efficiencies,
+    estimate,
+    simulate,
+    reproduce,
+    problems,
+    demo,
+)
 
 EXIT_CODES = """Exit codes: 0 certified (or done), 1 a bug, 2 bad input, 3 not certified to the tolerance,
 4 a target that no arm informs, 130 interrupted, 141 the output's reader went away."""

@@ -18,6 +18,7 @@ __all__ = [
     "Formula",
     "Interest",
     "Items",
+    "Jobs",
     "Kind",
     "Matrix",
     "MaxWeight",
@@ -25,7 +26,9 @@ __all__ = [
     "NewMeasurements",
     "NoiseVariance",
     "PriorInformation",
+    "Progress",
     "Region",
+    "Seed",
     "Source",
     "Targets",
     "Theta",
@@ -155,3 +158,6 @@ Decimal = Annotated[
     str | None, typer.Option("--decimal", metavar="CHAR", help="The decimal mark in CSV files; found out if left out.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, also for errors, and nothing else.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")]
+Jobs = Annotated[int, typer.Option("--jobs", help="Processes to spread the runs over; -1 for all cores.")]
+Progress = Annotated[bool, typer.Option("--progress/--no-progress", help="A bar on standard error.")]

@@ -1,0 +1,329 @@
+"""`convexdesign simulate`: how many measurements identification takes, and how often it errs, on a known problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from convexdesign.cli.arguments import AsJson, Jobs, Progress, Seed
+from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from convexdesign.identification import Identifier, Result
+    from convexdesign.problem import DesignProblem
+    from convexdesign.simulation import LinearEnvironment
+
+__all__ = ["simulate"]
+
+ALGORITHMS = ("h-rage", "rage", "martingale", "static", "static-g", "oracle", "oracle-equal-noise")
+KINDS = ("best-arm-oracle", "level-set-oracle")
+
+
+@states_problem
+def simulate(
+    stated: Statement,
+    algorithm: Annotated[
+        list[str],
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help="May be repeated, or several with commas: h-rage (variances estimated first), rage (one bound for all "
+            "variances), martingale, static and static-g (one design throughout), oracle and oracle-equal-noise (know the "
+            "answer).",
+            show_default=False,
+        ),
+    ],
+    replications: Annotated[int, typer.Option("--replications", help="Independent runs of each.")] = 100,
+    delta: Annotated[float, typer.Option("--delta", help="The probability of error allowed.")] = 0.05,
+    variance_bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--variance-bounds",
+            metavar="LOW HIGH",
+            help="Bounds on the variances that the algorithms are told; the true range if left out.",
+        ),
+    ] = None,
+    known_variances: Annotated[
+        bool, typer.Option("--known-variances", help="Tell h-rage, martingale and static the variances.")
+    ] = False,
+    burn_in: Annotated[str, typer.Option("--burn-in", help="Of h-rage: sharp, adaptive, paper or released.")] = "sharp",
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Settle for answers right up to this.")] = 0.0,
+    max_samples: Annotated[
+        int | None, typer.Option("--max-samples", metavar="N", help="Give up a run before it takes more.")
+    ] = None,
+    noise: Annotated[str, typer.Option("--noise", help="gaussian, uniform or symmetric-beta.")] = "gaussian",
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    progress: Progress = True,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write every run, one row each.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run identification algorithms on a problem whose answer is known.
+
+    FILE states a best-arm-oracle or a level-set-oracle: its theta and noise variances are the truth that is simulated,
+    and only the oracles are told. The same seed gives the same runs, whatever --jobs is.
+    """
+    from convexdesign.cli.files import check_writable
+    from convexdesign.cli.output import print_json
+    from convexdesign.cli.reading import read_problem
+
+    check_writable(output, "--output")
+    names = list(dict.fromkeys(name.strip() for given in algorithm for name in given.split(",")))
+    for name in names:
+        if name not in ALGORITHMS:
+            raise InputError(f"--algorithm {name} is unknown; choose from {', '.join(ALGORITHMS)}")
+    world = world_of(read_problem(stated), noise)
+    settings = Settings(
+        world,
+        delta,
+        variance_bounds or (float(world.noise_variance.min()), float(world.noise_variance.max())),
+        known_variances,
+        burn_in,
+        epsilon,
+        max_samples,
+    )
+    bound = bound_of(settings)
+    runs = run_all(names, settings, replications, jobs, seed, progress)
+    table = summary(runs, bound)
+    if output is not None:
+        runs.drop(columns="answer").to_csv(output, index=False)
+    if as_json:
+        print_json(document(table, settings, replications, seed, bound))
+    else:
+        show(table, settings, replications, bound)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """The truth: what can be measured, what is asked, and what the answer is."""
+
+    problem: DesignProblem
+    objective: Any
+    theta: np.ndarray[Any, Any]
+    noise_variance: np.ndarray[Any, Any]
+    noise: str
+    truth: tuple[int, ...]
+
+    @property
+    def arms(self) -> Any:
+        return self.problem.inputs["arms"]
+
+    @property
+    def items(self) -> Any:
+        return self.problem.inputs["items"]
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What the algorithms are told beside arms, items and objective."""
+
+    world: World
+    delta: float
+    variance_bounds: tuple[float, float]
+    known_variances: bool
+    burn_in: str
+    epsilon: float
+    max_samples: int | None
+
+
+def world_of(problem: DesignProblem, noise: str) -> World:
+    """The truth behind an oracle problem; InputError for other kinds, and for what identification does not take."""
+    import numpy as np
+
+    from convexdesign.problem.objectives import BestArm, LevelSet, true_answer
+
+    if problem.kind not in KINDS:
+        raise InputError(
+            f"the problem is of kind {problem.kind}, which has no true answer to find; give a problem of kind "
+            f"{' or '.join(KINDS)}, which states theta"
+        )
+    for name, given in (("costs", problem.costs is not None), ("information held", problem.prior is not None)):
+        if given:
+            raise InputError(f"identification takes no {name}; leave it out of the problem")
+    if not problem.weight_set.is_simplex:
+        raise InputError("identification takes no bounds or constraints on the weights; leave them out of the problem")
+    theta = np.asarray(problem.inputs["theta"], dtype=float)
+    objective = BestArm() if problem.kind == KINDS[0] else LevelSet(problem.inputs["threshold"])
+    variance = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
+    truth = true_answer(objective, problem.inputs["items"].values, theta)
+    return World(problem, objective, theta, variance, noise, truth)
+
+
+def build(name: str, settings: Settings, rng: np.random.Generator) -> Identifier:
+    """The algorithm of a name, fresh."""
+    from convexdesign import identification as I
+
+    world = settings.world
+    common: dict[str, Any] = {
+        "items": world.items,
+        "objective": world.objective,
+        "delta": settings.delta,
+        "epsilon": settings.epsilon,
+        "max_samples": settings.max_samples,
+        "rng": rng,
+    }
+    law: Any = "gaussian" if world.noise == "gaussian" else "sub-gaussian"
+    known: dict[str, Any] = {"known_variances": world.noise_variance if settings.known_variances else None}
+    bounds: dict[str, Any] = {"variance_bounds": settings.variance_bounds}
+    match name:
+        case "h-rage":
+            return I.HRage(world.arms, burn_in=settings.burn_in, noise=law, **known, **bounds, **common)
+        case "rage":
+            return I.Rage(world.arms, **bounds, **common)
+        case "martingale":
+            return I.MartingaleElimination(world.arms, noise=law, **known, **bounds, **common)
+        case "static" | "static-g":
+            kind = "g" if name == "static-g" else "xy"
+            return I.StaticAllocation(world.arms, design=kind, **known, **bounds, **common)
+        case _:
+            truth: dict[str, Any] = {"theta": world.theta, "noise_variance": world.noise_variance}
+            return I.OracleAllocation(world.arms, heteroskedastic=name == "oracle", **truth, **common)
+
+
+def environment(world: World, rng: np.random.Generator) -> LinearEnvironment:
+    """The world to measure."""
+    from convexdesign.simulation import LinearEnvironment
+
+    return LinearEnvironment(world.arms, world.theta, world.noise_variance, noise=world.noise, rng=rng)
+
+
+def record(world: World, result: Result, _: LinearEnvironment) -> dict[str, Any]:
+    """What is kept of one run; an answer good up to the epsilon that it claims is right."""
+    undecided = result.status.name == "UNDECIDED"
+    return {
+        "samples": result.samples,
+        "burn_in_samples": result.burn_in_samples,
+        "rounds": result.rounds,
+        "status": result.status.name,
+        "answer": result.answer,
+        "undecided": undecided,
+        "correct": not undecided and is_right(world, result.answer, result.epsilon),
+    }
+
+
+def is_right(world: World, answer: tuple[int, ...], epsilon: float) -> bool:
+    """Whether no item is misplaced by more than epsilon."""
+    import numpy as np
+
+    if epsilon == 0 or answer == world.truth:
+        return answer == world.truth
+    values = np.asarray(world.items.values, dtype=float) @ world.theta
+    if world.problem.kind == KINDS[0]:
+        return bool(values[list(answer)].min() >= values.max() - epsilon)
+    wrong = sorted(set(answer) ^ set(world.truth))
+    return bool(np.all(np.abs(values[wrong] - world.objective.threshold) <= epsilon))
+
+
+def run_all(
+    names: list[str], settings: Settings, replications: int, jobs: int, seed: int, progress: bool
+) -> pd.DataFrame:
+    """One row a run: algorithm, replication, seed, and what `record` keeps."""
+    import numpy as np
+    import pandas as pd
+
+    from convexdesign.cli.output import say
+    from convexdesign.simulation import replicate
+
+    # What is wrong with the settings is said here, before the work, not by a worker.
+    environment(settings.world, np.random.default_rng(0))
+    for name in names:
+        build(name, settings, np.random.default_rng(0))
+    frames = []
+    for name in names:
+        make: Callable[..., Any] = partial(build, name, settings)
+        if progress:
+            say(f"{name}: {replications} runs")
+        world = settings.world
+        rows = replicate(
+            make,
+            partial(environment, world),
+            replications,
+            jobs,
+            seed,
+            progress,
+            record=partial(record, world),
+        )
+        rows.insert(0, "algorithm", name)
+        frames.append(rows)
+    return pd.concat(frames, ignore_index=True)
+
+
+def summary(runs: pd.DataFrame, bound: float) -> pd.DataFrame:
+    """One row an algorithm: errors, undecided runs, samples with their standard error, burn-in and rounds."""
+    from convexdesign.simulation import comparison_table
+
+    table = comparison_table(runs, bound).set_index("algorithm")
+    means = runs.groupby("algorithm")[["burn_in_samples", "rounds"]].mean()
+    return table.join(means).reset_index()
+
+
+def bound_of(settings: Settings) -> float:
+    """No algorithm that errs with probability at most delta takes fewer samples on average."""
+    from convexdesign.identification import lower_bound
+
+    world = settings.world
+    return lower_bound(world.arms, world.items, world.theta, world.objective, world.noise_variance, settings.delta)
+
+
+def document(table: pd.DataFrame, settings: Settings, replications: int, seed: int, bound: float) -> dict[str, Any]:
+    """The table and all that it depends on."""
+    from convexdesign.cli.report import problem_document
+
+    world = settings.world
+    return {
+        "problem": problem_document(world.problem),
+        "truth": list(world.truth),
+        "delta": settings.delta,
+        "epsilon": settings.epsilon,
+        "noise": world.noise,
+        "variance_bounds": list(settings.variance_bounds),
+        "known_variances": settings.known_variances,
+        "replications": replications,
+        "seed": seed,
+        "lower_bound": bound,
+        "algorithms": table.to_dict("records"),
+    }
+
+
+def show(table: pd.DataFrame, settings: Settings, replications: int, bound: float) -> None:
+    """The table for a reader."""
+    from convexdesign.cli.output import print_line, print_table
+    from convexdesign.cli.report import counted
+
+    world, (low, high) = settings.world, settings.variance_bounds
+    names = world.items.names
+    answer = ", ".join(str(i) if names is None else names[i] for i in world.truth) or "no item"
+    what = "the best item" if world.problem.kind == KINDS[0] else f"items above {world.objective.threshold:g}"
+    print_line(f"{what}: {answer}; {counted(world.problem.n_arms, 'arm')}, {counted(world.items.n, 'item')}")
+    print_line(f"{counted(replications, 'run')} each, {world.noise} noise, delta {settings.delta:g}")
+    told = "known variances where an algorithm uses them" if settings.known_variances else "variances unknown"
+    print_line(f"{told}, bounds {low:g} to {high:g}; no algorithm needs fewer than {bound:,.0f} on average")
+    print_line()
+    print_table(
+        ("algorithm", "samples", "std. error", "of them burn-in", "rounds", "errors", "undecided", "times the bound"),
+        [
+            (
+                row.algorithm,
+                f"{row.mean_samples:,.0f}",
+                f"{row.standard_error:,.0f}",
+                f"{row.burn_in_samples:,.0f}",
+                f"{row.rounds:.1f}",
+                f"{row.errors} of {row.runs}",
+                str(row.undecided),
+                f"{row.times_lower_bound:.2f}",
+            )
+            for row in table.itertuples()
+        ],
+        left=("algorithm",),
+    )
