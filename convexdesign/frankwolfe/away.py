@@ -36,7 +36,7 @@ def away(
     share = 1.0
     for k in itertools.count(1):
         point = method.at(weights, share)
-        if method.done(point):
+        if point is None or method.done(point):
             break
         level = float(weights @ point.slope)
         arm, longest = _direction(point, level)

@@ -81,10 +81,16 @@ class FirstOrder:
         problem = self.canonical.problem
         return problem.is_kiefer_wolfowitz or problem.criterion is Criterion.D
 
-    def at(self, weights: Floats, share: float = 1.0) -> Point:
-        """Evaluate the weights; `share` is the weight of this point's worst target among those met so far."""
+    def at(self, weights: Floats, share: float = 1.0) -> Point | None:
+        """Evaluate the weights; `share` is the weight of this point's worst target among those met so far.
+
+        None where the weights do not span the range of the arms any more.
+        """
         self.trace.iterations += 1
-        point = self._log_det(weights) if self.follows_log_det else self._minimax(weights, share)
+        inverse = self._inverse_factor(weights)
+        if inverse is None:
+            return None
+        point = self._log_det(weights, *inverse) if self.follows_log_det else self._minimax(weights, inverse[0], share)
         if self.best is None or point.value < self.best.value:
             self.best = point
         if self.proof is None or point.bound > self.proof.bound:
@@ -98,25 +104,24 @@ class FirstOrder:
 
     def outcome(self) -> Outcome:
         """The best weights met, with the witness of the best bound."""
-        assert self.best is not None
-        assert self.proof is not None
+        if self.best is None or self.proof is None:
+            raise SolverError(f"{self.trace.method} starts from weights that do not span the arms' range")
         witness: Witness | None = None
         if not self.follows_log_det:
             factor = self.canonical.basis @ self.proof.factor
             witness = witness_from_multipliers(self.canonical, factor, self.proof.targets, self.proof.multipliers)
         return Outcome(self.best.weights, witness, self.ended, self.trace.stats(self.trace.iterations))
 
-    def _inverse_factor(self, weights: Floats) -> tuple[Floats, float]:
+    def _inverse_factor(self, weights: Floats) -> tuple[Floats, float] | None:
         """F (r, r) with FF' = A^-1 in whitened coordinates, and log det A."""
         lower, info = dpotrf(self.canonical.information(weights), lower=1)
         if info:
-            raise SolverError("the weights lost the span of the arms; use method='frank-wolfe'")
+            return None
         return dtrtri(lower, lower=1)[0].T, 2.0 * float(np.log(np.diagonal(lower)).sum())
 
-    def _log_det(self, weights: Floats) -> Point:
+    def _log_det(self, weights: Floats, F: Floats, log_det: float) -> Point:
         canonical, r = self.canonical, self.canonical.rank
         problem = canonical.problem
-        F, log_det = self._inverse_factor(weights)
         held = 0.0 if canonical.prior is None else float(np.vdot(F @ F.T, canonical.prior))
         q = problem.arms.quadratic(canonical.basis @ F) + held
         gap = float(q.max()) / r - 1.0
@@ -129,9 +134,8 @@ class FirstOrder:
             self.trace.record(bound * (1.0 + gap), bound, gap, support, problem.targets.m)
         return Point(weights, q, q, float(q.max()), float(r), gap, np.empty(0, dtype=np.intp), np.empty(0), F)
 
-    def _minimax(self, weights: Floats, share: float) -> Point:
+    def _minimax(self, weights: Floats, F: Floats, share: float) -> Point:
         canonical, problem = self.canonical, self.canonical.problem
-        F, _ = self._inverse_factor(weights)
         index, values = problem.targets.worst(canonical.basis @ F, 1)
         worst, value = int(index[0]), float(values[0])
         self.met = {j: (1.0 - share) * mu for j, mu in self.met.items() if mu > 1e-12}

@@ -35,7 +35,7 @@ def multiplicative(
     share = 1.0
     for k in itertools.count(1):
         point = method.at(weights, share)
-        if method.done(point):
+        if point is None or method.done(point):
             break
         share = 2.0 / (k + 2.0)
         weights = weights * (point.blend / point.blend.max()) ** power

@@ -34,7 +34,7 @@ def vanilla(
     share = 1.0
     for k in itertools.count(1):
         point = method.at(weights, share)
-        if method.done(point):
+        if point is None or method.done(point):
             break
         share = 2.0 / (k + 2.0)
         weights = (1.0 - share) * weights
