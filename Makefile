@@ -1,4 +1,4 @@
-# make demo | test | lint | clean: each builds .venv first and installs what it needs
+# make demo | test | lint | validate | clean: each builds .venv first and installs what it needs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,10 @@ export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: demo test lint format types unit clean
+# The modules that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
+VALIDATIONS := $(notdir $(basename $(shell grep -l '^def _main' convexdesign/reproduce/*.py)))
+
+.PHONY: demo test lint format types unit validate clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +39,12 @@ types: $(VENV)/.test
 
 unit: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Hours: the full counts. make test runs small seeded samples of the same.
+validate: $(VENV)/.runtime
+	for part in $(VALIDATIONS); do \
+	  $(BIN)/python -m convexdesign.reproduce.$$part docs/validation --jobs $(JOBS) --progress || exit 1; \
+	done
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -99,8 +99,19 @@ def run(argv: Sequence[str] | None = None) -> int:
         return fail(code, message, type(error).__name__, as_json)
 
 
+CODES_OF_CAUSES = {
+    "ConvexDesignError": ExitCode.BAD_INPUT,
+    "InputError": ExitCode.BAD_INPUT,
+    "SolverError": ExitCode.NOT_CERTIFIED,
+    "UnidentifiableError": ExitCode.UNIDENTIFIABLE,
+}
+
+
 def diagnose(error: Exception) -> tuple[ExitCode, str]:
     """The exit code and the message for what went wrong."""
+    if type(error).__name__ == "ReplicationError":
+        # What failed inside a run, perhaps in another process, is told by its name.
+        return CODES_OF_CAUSES.get(getattr(error, "reason", "").partition(":")[0], ExitCode.BUG), str(error)
     if isinstance(error, UnidentifiableError):
         return ExitCode.UNIDENTIFIABLE, str(error)
     if isinstance(error, SolverError):

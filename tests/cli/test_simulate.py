@@ -162,3 +162,17 @@ def test_what_identification_does_not_take_is_refused(cli, tmp_path, field, part
     result = cli("simulate", "more.toml", "--algorithm", "rage")
     assert result.code == 2
     assert part in result.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(cd.InputError("odd"), 2), (cd.SolverError("stuck"), 3), (KeyError("k"), 1)]
+)
+def test_a_run_that_fails_has_the_code_of_its_cause(cli, monkeypatch, error, code):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("convexdesign.cli.simulate.record", fails)
+    result = cli("simulate", "two-gap.toml", "--algorithm", "oracle", "--replications", 1, "--no-progress")
+    assert result.code == code
+    assert "replication 0 of seed 0 failed" in result.err
+    assert ("Traceback" in result.err) == (code == 1)
