@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class LinearEnvironment:
         return block_statistics(self.mean, self.noise_variance, whole, self._standard)
 
 
-def _quadratic_form(X: Floats, Sigma: Floats, names: tuple[str, ...] | None) -> Floats:
+def _quadratic_form(X: Floats, Sigma: Floats, names: Sequence[str] | None) -> Floats:
     """x'Sigma x of every row, refused where it is not positive beyond rounding."""
     variance: Floats = np.einsum("ij,jk,ik->i", X, Sigma, X)
     rounding = 1e-14 * np.abs(Sigma).max() * np.einsum("ij,ij->i", X, X)
