@@ -8,10 +8,7 @@ another backend. Whatever happens, the best certified design so far is what come
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import evaluate
 from convexdesign.design import Outcome, Report
@@ -19,21 +16,17 @@ from convexdesign.errors import SolverError
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.programs.backends import run
 from convexdesign.programs.constraints import Feasible
-from convexdesign.programs.formulations import formulations_of, witness_of
+from convexdesign.programs.formulations import formulations_of
 from convexdesign.programs.ladder import ladder
-from convexdesign.programs.program import Floats, Program
+from convexdesign.programs.pricing import price
+from convexdesign.programs.program import Floats
 from convexdesign.programs.record import Record
-from convexdesign.programs.working_sets import first_arms, first_targets, violating_arms, violating_targets
+from convexdesign.programs.working_sets import anchors, first_arms, first_targets
 
 __all__ = ["solve_conic"]
 
-Indices = NDArray[np.intp]
-
 # Members of a working set are dropped only after the gap has fallen by this factor, or they would come and go.
 PROGRESS = 0.9
-# Targets within this share of the largest variance stay, and so do arms of at least this weight.
-NEAR_WORST = 0.9
-LEAST_WEIGHT = 1e-7
 
 
 def solve_conic(
@@ -59,15 +52,16 @@ def solve_conic(
     constrain = None if feasible is None else feasible.constrain
     record = Record(canonical, feasible, tol, max_iter, time_limit, report)
     builds = formulations_of(canonical)
-    arms = first_arms(canonical)
-    rungs = ladder(builds, canonical.rank, arms.size, tol, formulation, backend)
+    spanning = anchors(canonical)
+    arms = np.union1d(first_arms(canonical), spanning)
+    rungs = ladder(builds, canonical.rank, arms.size, formulation, backend)
     targets = np.empty(0, dtype=np.intp)
-    if problem.criterion is Criterion.MINIMAX:
+    if problem.criterion is Criterion.MINIMAX and formulation != "log-det":
         targets = first_targets(canonical, _first_factor(canonical, start))
 
     level, least_gap, failures = 0, np.inf, []
     while level < len(rungs) and not record.finished:
-        rung = rungs[level]
+        rung = record.rung = rungs[level]
         record.programs += 1
         program = builds[rung.formulation](canonical.arms[arms], targets, constrain)
         try:
@@ -76,99 +70,35 @@ def solve_conic(
             failures.append(f"{rung.formulation} on {error}")
             level += 1
             continue
-        step = _price(canonical, program, arms, targets, record)
+        step = price(canonical, program, arms, targets, record)
         more_arms, more_targets = step.violators(tol)
         if step.solver_gap > max(tol, step.gap) / 2 or more_arms.size + more_targets.size == 0:
             level += 1
         if step.gap < PROGRESS * least_gap:
             arms, targets = step.needed()
-        arms, targets = np.union1d(arms, more_arms), np.union1d(targets, more_targets)
+        arms, targets = np.union1d(arms, np.union1d(spanning, more_arms)), np.union1d(targets, more_targets)
         least_gap = min(least_gap, step.gap)
+    if record.best is None and record.limit is not None and feasible is None:
+        record.add(_first_weights(canonical, start), None, 0)  # no time even for one program
     if record.best is None:
-        raise SolverError("; ".join(failures) or "a limit was reached before the first conic program was solved")
-    return record.outcome(rung.formulation, rung.backend)
+        raise SolverError("; ".join(failures) or "the time limit was reached before the first conic program was solved")
+    return record.outcome()
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """A restricted solution priced against everything: F (d, k) with A^-1 = FF', and what the arms and targets say.
-
-    sensitivity (n,): sum_j (b_j'u_i)^2 of every arm; variances: of the targets of the program; level: the largest of these;
-    gap: the certified gap; solver_gap: the part of it that is due to the solver and not to arms or targets left out.
-    """
-
-    canonical: Canonical
-    arms: Indices
-    targets: Indices
-    weights: Floats
-    multipliers: Floats
-    factor: Floats
-    sensitivity: Floats
-    variances: Floats
-    gap: float
-    solver_gap: float
-
-    def violators(self, tol: float) -> tuple[Indices, Indices]:
-        """Arms and targets left out that prove the restricted solution wrong."""
-        allowed = 1.0 + tol / 4
-        more_arms = more_targets = np.empty(0, dtype=np.intp)
-        if self.arms.size < self.sensitivity.size:
-            limit = allowed * float(self.sensitivity[self.arms].max())
-            more_arms = violating_arms(self.sensitivity, limit, self.canonical.rank)
-        if self.targets.size:
-            limit = allowed * float(self.variances.max())
-            more_targets = violating_targets(self.canonical, self.factor, limit, self.gap)
-        return np.setdiff1d(more_arms, self.arms), np.setdiff1d(more_targets, self.targets)
-
-    def needed(self) -> tuple[Indices, Indices]:
-        """The arms with weight, and the targets that decide or nearly do."""
-        arms, targets = self.arms, self.targets
-        if arms.size < self.sensitivity.size:
-            arms = arms[self.weights > LEAST_WEIGHT]
-        if targets.size:
-            targets = targets[(self.variances >= NEAR_WORST * self.variances.max()) | (self.multipliers > LEAST_WEIGHT)]
-        return arms, targets
-
-
-def _price(canonical: Canonical, program: Program, arms: Indices, targets: Indices, record: Record) -> Step:
-    """Certify the solution and price all arms and targets with it."""
-    weights = np.zeros(canonical.merged.size)
-    weights[arms] = program.weights()
-    full = canonical.expand(weights)
-    certificate = record.add(full, witness_of(canonical, program, targets), targets.size)
-    factor = evaluate(canonical, full).factor
-    # The sum over j depends on B'B alone; its triangular factor is small.
-    triangle = np.asarray(np.linalg.qr(program.vectors(), mode="r"))
-    image = canonical.arms @ triangle.T
-    sensitivity = np.einsum("ij,ij->i", image, image)
-    variances = np.empty(0)
-    missed = float(sensitivity.max() / sensitivity[arms].max())
-    if targets.size:
-        image = canonical.problem.targets.take(targets) @ factor
-        variances = np.einsum("ij,ij->i", image, image)
-        missed *= certificate.value / float(variances.max())
-    solver_gap = (1.0 + certificate.gap) / missed - 1.0 if np.isfinite(missed) else 0.0
-    multipliers = program.multipliers()
-    return Step(
-        canonical,
-        arms,
-        targets,
-        weights[arms],
-        multipliers,
-        factor,
-        sensitivity,
-        variances,
-        certificate.gap,
-        solver_gap,
-    )
+def _first_weights(canonical: Canonical, start: Floats | None) -> Floats:
+    """The weights given, arms added since at weight zero; the coarse design otherwise."""
+    weights = np.zeros(canonical.problem.arms.n)
+    if start is not None:
+        weights[: start.size] = start
+    else:
+        weights[canonical.coarse] = canonical.coarse_weights
+    return weights / weights.sum()
 
 
 def _first_factor(canonical: Canonical, start: Floats | None) -> Floats:
     """F with FF' = A^-1 at the weights given, where they measure everything; at the coarse design otherwise."""
     if start is not None:
-        weights = np.zeros(canonical.problem.arms.n)
-        weights[: start.size] = start
-        at = evaluate(canonical, weights)
+        at = evaluate(canonical, _first_weights(canonical, start))
         if np.isfinite(at.value):
             return at.factor
     return canonical.basis

@@ -15,8 +15,6 @@ __all__ = ["Rung", "ladder"]
 SDP_RANK = 14
 SDP_PREFERRED_RANK = 10
 SDP_PREFERRED_ARMS = 150
-# A backend's accuracy has to be this much finer than the gap asked for.
-HEADROOM = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Rung:
 
 
 def ladder(
-    names: Iterable[str], rank: int, n: int, tol: float, formulation: str | None = None, backend: str | None = None
+    names: Iterable[str], rank: int, n: int, formulation: str | None = None, backend: str | None = None
 ) -> tuple[Rung, ...]:
     """The rungs for a criterion with these formulations, for n arms of this rank; a name given leaves no other choice.
 
@@ -43,19 +41,13 @@ def ladder(
         )
     order = (formulation,) if formulation is not None else _by_speed(names, rank, n)
     backends = (backend,) if backend is not None else tuple(ACCURACIES)
-    rungs = [
+    # Only the first formulation is worth a coarse try: targets can be found with little accuracy.
+    return tuple(
         Rung(name, solver, accuracy)
         for solver in backends
         for k, name in enumerate(order)
-        for accuracy in _accuracies(solver, tol, first=k == 0)
-    ]
-    return tuple(rungs)
-
-
-def _accuracies(backend: str, tol: float, first: bool) -> tuple[float, ...]:
-    """Accuracies fine enough for the gap; a second formulation is not tried at a coarse one."""
-    fine = [a for a in ACCURACIES[backend] if a <= HEADROOM * tol] or list(ACCURACIES[backend][-1:])
-    return tuple(fine if first else fine[-2:])
+        for accuracy in ACCURACIES[solver][min(k, 1) :]
+    )
 
 
 def _by_speed(names: tuple[str, ...], rank: int, n: int) -> tuple[str, ...]:

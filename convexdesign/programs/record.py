@@ -6,11 +6,14 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
 
 from convexdesign.certificate import Certificate, Witness, certify, stronger
 from convexdesign.design import FEASIBILITY_TOLERANCE, Outcome, Report, Snapshot, Stats, Status
 from convexdesign.problem import Canonical
 from convexdesign.programs.constraints import Feasible
+from convexdesign.programs.ladder import Rung
 from convexdesign.programs.program import Floats
 
 __all__ = ["Record"]
@@ -23,7 +26,8 @@ CUTS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 class Record:
     """Certifies every iterate, remembers the best value and the best bound, and says when to stop.
 
-    feasible is None where W is the whole simplex; max_iter counts programs; time_limit in seconds.
+    feasible is None where W is the whole simplex; max_iter counts programs; time_limit in seconds; rung: what is being
+    tried, found_by: what the best weights came from.
     """
 
     canonical: Canonical
@@ -34,6 +38,8 @@ class Record:
     report: Report | None
     started: float = field(default_factory=time.perf_counter)
     programs: int = 0
+    rung: Rung | None = None
+    found_by: Rung | None = None
     best: Certificate | None = None
     weights: Floats | None = None
     history: list[Snapshot] = field(default_factory=list)
@@ -64,17 +70,16 @@ class Record:
         violation = self.feasible.violation(weights)
         return certify(self.canonical, weights, witness, support=self.feasible.support, feasibility=violation)
 
-    def add(self, weights: Floats, witness: Witness, targets: int) -> Certificate:
+    def add(self, weights: Floats, witness: Witness | None, targets: int) -> Certificate:
         """Certify an iterate and keep what is best of it: its weights, its bound, or both."""
         certificate = self.certify(weights, witness)
         if self.best is None:
-            self.best, self.weights = certificate, weights
+            self.best, self.weights, self.found_by = certificate, weights, self.rung
         else:
-            fresh, held = (
-                stronger(certificate, self.best, self.canonical),
-                stronger(self.best, certificate, self.canonical),
-            )
-            self.best, self.weights = (fresh, weights) if _rank(fresh) < _rank(held) else (held, self.weights)
+            fresh = stronger(certificate, self.best, self.canonical)
+            self.best = stronger(self.best, certificate, self.canonical)
+            if _rank(fresh) < _rank(self.best):
+                self.best, self.weights, self.found_by = fresh, weights, self.rung
         seconds = time.perf_counter() - self.started
         support = int(np.count_nonzero(weights > CUTS[-1]))
         snapshot = Snapshot(
@@ -85,15 +90,15 @@ class Record:
             self.report(snapshot)
         return certificate
 
-    def outcome(self, formulation: str, backend: str) -> Outcome:
+    def outcome(self) -> Outcome:
         """The best weights, cleared of dust, and the witness of the best bound."""
         assert self.best is not None
         assert self.weights is not None
         ended = None if _rank(self.best) <= (False, self.tol) else self.limit
         stats = Stats(
             "conic",
-            formulation,
-            backend,
+            None if self.found_by is None else self.found_by.formulation,
+            None if self.found_by is None else self.found_by.backend,
             iterations=self.programs,
             passes=2.0 * len(self.history),
             seconds=time.perf_counter() - self.started,
@@ -102,15 +107,29 @@ class Record:
         return Outcome(self._without_dust(self.weights, self.best), self.best.witness, ended, stats)
 
     def _without_dust(self, weights: Floats, certificate: Certificate) -> Floats:
-        """Interior points are never zero. Small weights are set to zero unless that costs more than half of the gap allowed."""
+        """Interior points are never zero. Small weights are set to zero unless that costs more than half of the gap allowed.
+
+        A few stay where A(w) would be singular without them: some optima are, but then rounding decides what is measured.
+        """
         if self.feasible is not None:
             return weights  # moving weight between arms may leave W
+        spanning = self._spanning(weights)
         for cut in CUTS:
-            fewer = np.where(weights < cut, 0.0, weights)
+            fewer = np.where((weights < cut) & ~spanning, 0.0, weights)
             fewer /= fewer.sum()
             if self.certify(fewer, certificate.witness).gap <= max(certificate.gap, self.tol / 2):
                 return fewer
         return weights
+
+    def _spanning(self, weights: Floats) -> NDArray[np.bool_]:
+        """Marks the arms that, with the prior, span all that is measured: pivots of the rows sqrt(w_i) u_i."""
+        carried = np.flatnonzero(weights)
+        held = self.canonical.prior_root
+        rows = np.vstack([held, np.sqrt(weights[carried])[:, None] * self.canonical.whiten_arms(carried)])
+        pivots = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1][: self.canonical.rank]
+        marked = np.zeros(weights.size, dtype=bool)
+        marked[carried[pivots[pivots >= len(held)] - len(held)]] = True
+        return marked
 
 
 def _rank(certificate: Certificate) -> tuple[bool, float]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from convexdesign.problem import Canonical
 from convexdesign.programs.program import Floats
 
-__all__ = ["diverse", "first_arms", "first_targets", "violating_arms", "violating_targets"]
+__all__ = ["anchors", "diverse", "first_arms", "first_targets", "violating_arms", "violating_targets"]
 
 Indices = NDArray[np.intp]
 
@@ -27,18 +27,35 @@ CANDIDATES = 2000
 
 
 def first_arms(canonical: Canonical) -> Indices:
-    """Positions in `canonical.arms` to start from: all, or the heaviest of the coarse design and a spanning set."""
+    """Positions in `canonical.arms` to start from: all of few, otherwise the heaviest of the coarse design."""
     n, r = canonical.arms.shape
     size = max(150, r * (r + 1))
-    if not canonical.problem.weight_set.is_simplex or n <= max(FEW_ARMS, size):
+    if not _generated(canonical):
         return np.arange(n)
+    return np.argpartition(-_coarse_weight(canonical), size)[:size]
+
+
+def anchors(canonical: Canonical) -> Indices:
+    """Positions of arms that span as all do, large and well apart: kept always, so that every target can be measured."""
+    if not _generated(canonical):
+        return np.empty(0, dtype=np.intp)
+    rows = np.sqrt(_coarse_weight(canonical))[:, None] * canonical.arms
+    pivots = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1]
+    return np.asarray(pivots[: canonical.rank], dtype=np.intp)
+
+
+def _generated(canonical: Canonical) -> bool:
+    """Whether only some of the arms take part: those left out have weight zero, which only the simplex always allows."""
+    n, r = canonical.arms.shape
+    return canonical.problem.weight_set.is_simplex and n > max(FEW_ARMS, r * (r + 1))
+
+
+def _coarse_weight(canonical: Canonical) -> Floats:
+    """The weights of the coarse design, (n,); where that has none, a little by leverage."""
     coarse = np.zeros(canonical.problem.arms.n)
     coarse[canonical.coarse] = canonical.coarse_weights
     leverage = np.einsum("ij,ij->i", canonical.arms, canonical.arms)
-    weight = coarse[canonical.merged] + 1e-9 * leverage / leverage.sum()
-    heaviest = np.argpartition(-weight, size)[:size]
-    pivots = scipy.linalg.qr((np.sqrt(weight)[:, None] * canonical.arms).T, mode="r", pivoting=True)[1][:r]
-    return np.union1d(heaviest, pivots)
+    return np.asarray(coarse[canonical.merged] + 1e-9 * leverage / leverage.sum())
 
 
 def first_targets(canonical: Canonical, factor: Floats) -> Indices:
@@ -47,7 +64,13 @@ def first_targets(canonical: Canonical, factor: Floats) -> Indices:
         return np.sort(canonical.problem.targets.worst(factor, FEW_TARGETS)[0])
     index, _ = canonical.problem.targets.worst(factor, CANDIDATES)
     size = max(FEW_TARGETS, 6 * canonical.rank)
-    return np.sort(diverse(canonical, factor, index, size, closeness=0.8))
+    chosen = diverse(canonical, factor, index, size, closeness=0.8)
+    if chosen.size < size / 2:
+        # The worst of very many targets are all alike: take the extreme ones in directions all around.
+        directions = np.random.default_rng(0).standard_normal((size - chosen.size, factor.shape[1], 1))
+        extreme = [canonical.problem.targets.worst(factor @ g, 1)[0] for g in directions]
+        chosen = np.concatenate([chosen, *extreme])
+    return np.unique(chosen)
 
 
 def violating_targets(canonical: Canonical, factor: Floats, level: float, gap: float) -> Indices:

@@ -1,0 +1,110 @@
+"""What a restricted solution is worth against all arms and all targets, and which of those left out prove it wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.certificate import Certificate, evaluate
+from convexdesign.problem import Canonical
+from convexdesign.programs.formulations import witness_of
+from convexdesign.programs.program import Floats, Program
+from convexdesign.programs.record import Record
+from convexdesign.programs.working_sets import violating_arms, violating_targets
+
+__all__ = ["Step", "price"]
+
+Indices = NDArray[np.intp]
+
+# Targets within this share of the largest variance stay, and so do arms of at least this weight.
+NEAR_WORST = 0.9
+LEAST_WEIGHT = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A restricted solution, priced.
+
+    arms, targets: the working sets, and on them weights, variances v'A^-1v and multipliers; factor F (d, k), A^-1 = FF';
+    sensitivity: sum_j (b_j'u_i)^2 of every arm; solver_gap: the part of the certified gap that is due to the solver, and
+    not to the arms and targets left out.
+    """
+
+    canonical: Canonical
+    certificate: Certificate
+    arms: Indices
+    targets: Indices
+    weights: Floats
+    variances: Floats
+    multipliers: Floats
+    factor: Floats
+    sensitivity: Floats
+    solver_gap: float
+
+    @property
+    def gap(self) -> float:
+        """The certified gap, over all arms and targets."""
+        return self.certificate.gap
+
+    def violators(self, tol: float) -> tuple[Indices, Indices]:
+        """Arms and targets left out that prove the restricted solution wrong, by more than a part of the tolerance."""
+        allowed = 1.0 + tol / 4
+        more_arms = more_targets = np.empty(0, dtype=np.intp)
+        if self.arms.size < self.sensitivity.size:
+            limit = allowed * float(self.sensitivity[self.arms].max())
+            more_arms = violating_arms(self.sensitivity, limit, self.canonical.rank)
+        if self.targets.size:
+            limit = allowed * float(self.variances.max())
+            more_targets = violating_targets(self.canonical, self.factor, limit, self.gap)
+            if not np.isfinite(self.certificate.value):  # a target that A(w) does not measure at all
+                more_targets = np.append(more_targets, self.certificate.worst_target)
+        return np.setdiff1d(more_arms, self.arms), np.setdiff1d(more_targets, self.targets)
+
+    def needed(self) -> tuple[Indices, Indices]:
+        """The arms with weight, and the targets that decide or nearly do."""
+        arms, targets = self.arms, self.targets
+        if arms.size < self.sensitivity.size:
+            arms = arms[self.weights > LEAST_WEIGHT]
+        if targets.size:
+            targets = targets[(self.variances >= NEAR_WORST * self.variances.max()) | (self.multipliers > LEAST_WEIGHT)]
+        return arms, targets
+
+
+def price(canonical: Canonical, program: Program, arms: Indices, targets: Indices, record: Record) -> Step:
+    """Certify the solution of a program over some arms (positions in `canonical.arms`) and targets, and price all others."""
+    weights = np.zeros(canonical.merged.size)
+    weights[arms] = program.weights()
+    everyone = canonical.expand(weights)
+    certificate = record.add(everyone, witness_of(canonical, program, targets), targets.size)
+    factor = evaluate(canonical, everyone).factor
+    # The sum over j depends on B'B alone; its triangular factor is small.
+    triangle = np.asarray(np.linalg.qr(program.vectors(), mode="r"))
+    sensitivity = _squares(canonical.arms @ triangle.T)
+    missed = _excess(float(sensitivity.max()), float(sensitivity[arms].max()))
+    variances = np.empty(0)
+    if targets.size:
+        variances = _squares(canonical.problem.targets.take(targets) @ factor)
+        missed *= _excess(certificate.value, float(variances.max()))
+    solver_gap = (1.0 + certificate.gap) / missed - 1.0 if np.isfinite(missed) else 0.0
+    return Step(
+        canonical,
+        certificate,
+        arms,
+        targets,
+        weights[arms],
+        variances,
+        program.multipliers(),
+        factor,
+        sensitivity,
+        solver_gap,
+    )
+
+
+def _squares(rows: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _excess(overall: float, restricted: float) -> float:
+    return overall / restricted if restricted > 0 else np.inf

@@ -1,0 +1,260 @@
+"""The conic driver: few targets of many, a ladder that survives failing solvers, limits, and the best certified design."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from duality import bound, capped, value
+
+from convexdesign import DesignProblem
+from convexdesign.certificate import certify
+from convexdesign.design import Status
+from convexdesign.errors import InputError, SolverError
+from convexdesign.problem import canonicalise
+from convexdesign.programs import backends, working_sets
+from convexdesign.programs.conic import solve_conic
+
+SOLVE = cp.Problem.solve
+
+
+def sphere(n, d, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def differences(items):
+    i, j = np.triu_indices(len(items), 1)
+    return items[i] - items[j]
+
+
+def proven_gap(arms, targets, outcome, problem, support=np.max):
+    """Value over bound, minus one, from dense formulas; the targets of the witness are the problem's."""
+    witness = outcome.witness
+    return (
+        value(arms, targets, outcome.weights)
+        / bound(arms, problem.targets.take(witness.targets), witness.vectors, support=support)
+        - 1
+    )
+
+
+class PanicException(BaseException):
+    """Like a panic in Rust: no Exception."""
+
+
+def unreliable(monkeypatch, fails, error):
+    """Let the backend fail whenever fails(solver, call number) is true; the list of solvers called."""
+    calls: list[str] = []
+
+    def solve(self, *args, solver, **kwargs):
+        calls.append(solver)
+        if fails(solver, len(calls)):
+            raise error
+        return SOLVE(self, *args, solver=solver, **kwargs)
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    return calls
+
+
+# ------------------------------------------------------------------ generation
+
+
+@pytest.mark.parametrize("formulation", ["socp", "dual-socp", "sdp", "matrix-fractional"])
+def test_few_of_many_targets_suffice(formulation):
+    X = sphere(60, 4)
+    problem = DesignProblem.xy_allocation(X)
+    outcome = solve_conic(canonicalise(problem), formulation=formulation)
+    assert outcome.ended is None
+    assert -1e-12 <= proven_gap(X, differences(X), outcome, problem) <= 1e-6
+    assert max(snapshot.targets for snapshot in outcome.stats.history) < problem.targets.m / 10
+    assert outcome.stats.formulation == formulation
+    assert outcome.stats.backend == "clarabel"
+
+
+def test_few_of_many_arms_suffice():
+    X = sphere(600, 3)
+    items = sphere(12, 3, seed=1)
+    problem = DesignProblem.xy_allocation(X, items)
+    canonical = canonicalise(problem)
+    assert working_sets.first_arms(canonical).size < 200
+    outcome = solve_conic(canonical)
+    assert -1e-12 <= proven_gap(X, differences(items), outcome, problem) <= 1e-6
+
+
+def test_tight_gap():
+    X = sphere(40, 4)
+    problem = DesignProblem.xy_allocation(X)
+    outcome = solve_conic(canonicalise(problem), tol=1e-8)
+    assert -1e-12 <= proven_gap(X, differences(X), outcome, problem) <= 1e-8
+
+
+def test_bounds_on_weights():
+    X = sphere(30, 3)
+    problem = DesignProblem.xy_allocation(X, max_weight=0.06)
+    outcome = solve_conic(canonicalise(problem))
+    assert outcome.weights.max() <= 0.06 + 1e-8
+    assert -1e-12 <= proven_gap(X, differences(X), outcome, problem, capped(0.06)) <= 1e-6
+
+
+def test_chosen_targets_differ_from_one_another():
+    canonical = canonicalise(DesignProblem.xy_allocation(sphere(60, 4)))
+    index, _ = canonical.problem.targets.worst(canonical.basis, 500)
+    chosen = working_sets.diverse(canonical, canonical.basis, index, 30, closeness=0.9)
+    assert chosen[0] == index[0]
+    images = canonical.problem.targets.take(chosen) @ canonical.basis
+    unit = images / np.linalg.norm(images, axis=1, keepdims=True)
+    for a, b in itertools.combinations(unit, 2):
+        assert abs(a @ b) <= 0.9 + 1e-12
+    # Whoever was left out before the last one chosen is close to one chosen before.
+    last = np.flatnonzero(index == chosen[-1])[0]
+    for k in np.flatnonzero(~np.isin(index[:last], chosen)):
+        image = canonical.problem.targets.take(index[k : k + 1])[0] @ canonical.basis
+        assert np.abs(unit @ image).max() / np.linalg.norm(image) > 0.9 - 1e-12
+
+
+def test_dust_is_cleared_but_information_stays_invertible():
+    """e_1 and e_2 alone measure themselves best; interior points leave a little weight on the rest."""
+    X = np.vstack([np.eye(3), 0.1 * sphere(10, 3)])
+    outcome = solve_conic(canonicalise(DesignProblem(X, np.eye(3)[:2])))
+    np.testing.assert_allclose(outcome.weights[:2], 0.5, atol=1e-5)
+    assert np.count_nonzero(outcome.weights) == 3
+    assert np.linalg.matrix_rank(np.sqrt(outcome.weights)[:, None] * X, tol=1e-12) == 3
+
+
+# -------------------------------------------------------------- failing solvers
+
+
+@pytest.mark.parametrize("error", [cp.SolverError("no"), PanicException("no"), ValueError("no")], ids=repr)
+@pytest.mark.parametrize(
+    "fails",
+    [lambda solver, k: k == 1, lambda solver, k: solver == "CLARABEL", lambda solver, k: k % 2 == 1],
+    ids=["first call", "one backend", "every other call"],
+)
+def test_failures_do_not_end_the_solve(monkeypatch, error, fails):
+    X = sphere(12, 2)
+    problem = DesignProblem.xy_allocation(X)
+    calls = unreliable(monkeypatch, fails, error)
+    outcome = solve_conic(canonicalise(problem))
+    assert -1e-12 <= proven_gap(X, differences(X), outcome, problem) <= 1e-6
+    assert len(calls) == outcome.stats.iterations > 1
+
+
+def test_garbage_does_not_end_the_solve(monkeypatch):
+    X = sphere(12, 2)
+    problem = DesignProblem.xy_allocation(X)
+    garbage = iter([lambda shape: np.random.default_rng(0).random(shape), lambda shape: np.full(shape, np.nan)])
+
+    def solve(self, *args, **kwargs):
+        SOLVE(self, *args, **kwargs)  # says "optimal"
+        if (fill := next(garbage, None)) is not None:
+            for variable in self.variables():
+                variable.save_value(fill(variable.shape))
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    outcome = solve_conic(canonicalise(problem))
+    assert -1e-12 <= proven_gap(X, differences(X), outcome, problem) <= 1e-6
+
+
+def test_when_everything_fails_the_error_gives_every_reason(monkeypatch):
+    unreliable(monkeypatch, lambda solver, k: True, PanicException("index out of bounds"))
+    with pytest.raises(SolverError) as caught:
+        solve_conic(canonicalise(DesignProblem.xy_allocation(sphere(12, 2))))
+    message = str(caught.value)
+    for words in ("socp on clarabel", "dual-socp on clarabel", "sdp on clarabel", "socp on scs", "index out of bounds"):
+        assert words in message
+
+
+def test_a_late_failure_returns_the_best_design_so_far(monkeypatch):
+    X = sphere(60, 4)
+    problem = DesignProblem.xy_allocation(X)
+    unreliable(monkeypatch, lambda solver, k: k > 1, cp.SolverError("no"))
+    canonical = canonicalise(problem)
+    outcome = solve_conic(canonical)
+    gap = proven_gap(X, differences(X), outcome, problem)
+    assert 1e-6 < gap < 1.0
+    assert gap == pytest.approx(certify(canonical, outcome.weights, outcome.witness).gap, rel=1e-6)
+
+
+def test_ctrl_c_leaves_the_solve(monkeypatch):
+    unreliable(monkeypatch, lambda solver, k: k == 2, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        solve_conic(canonicalise(DesignProblem.xy_allocation(sphere(60, 4))))
+
+
+# --------------------------------------------------------------- limits, choices
+
+
+def test_iteration_limit_and_reports():
+    X = sphere(60, 4)
+    problem = DesignProblem.xy_allocation(X)
+    seen = []
+    outcome = solve_conic(canonicalise(problem), max_iter=1, report=seen.append)
+    assert outcome.ended is Status.ITERATION_LIMIT
+    assert tuple(seen) == outcome.stats.history
+    assert len(seen) == outcome.stats.iterations == 1
+    assert proven_gap(X, differences(X), outcome, problem) <= seen[0].gap * (1 + 1e-6) + 1e-9
+
+
+def test_time_limit_returns_a_certified_design_however_short():
+    X = sphere(60, 4)
+    problem = DesignProblem.xy_allocation(X)
+    outcome = solve_conic(canonicalise(problem), time_limit=1e-6)
+    assert outcome.ended is Status.TIME_LIMIT
+    assert np.isfinite(proven_gap(X, differences(X), outcome, problem))
+
+
+def test_history_refers_to_single_iterates_and_the_outcome_to_the_best():
+    X = sphere(60, 4)
+    problem = DesignProblem.xy_allocation(X)
+    outcome = solve_conic(canonicalise(problem))
+    history = outcome.stats.history
+    assert [snapshot.iteration for snapshot in history] == list(range(1, len(history) + 1))
+    for snapshot in history:
+        assert snapshot.gap == pytest.approx(snapshot.value / snapshot.bound - 1, rel=1e-6, abs=1e-12)
+        assert snapshot.bound <= value(X, differences(X), outcome.weights) * (1 + 1e-12)
+
+
+def test_named_backend_and_formulation_are_the_only_ones_tried(monkeypatch):
+    calls = unreliable(monkeypatch, lambda solver, k: False, None)
+    outcome = solve_conic(canonicalise(DesignProblem.xy_allocation(sphere(12, 2))), backend="scs", formulation="sdp")
+    assert set(calls) == {"SCS"}
+    assert (outcome.stats.formulation, outcome.stats.backend) == ("sdp", "scs")
+
+
+@pytest.mark.parametrize("backend", backends.BACKENDS)
+def test_kiefer_wolfowitz_by_log_det(backend):
+    X = sphere(40, 3)
+    outcome = solve_conic(canonicalise(DesignProblem.g_optimal(X)), formulation="log-det", backend=backend)
+    assert value(X, X, outcome.weights) == pytest.approx(3.0, rel=1e-6)
+
+
+def test_a_formulation_that_does_not_fit_is_refused():
+    with pytest.raises(
+        InputError, match=r"'log-det' does not fit.*choose one of dual-socp, matrix-fractional, sdp, socp"
+    ):
+        solve_conic(canonicalise(DesignProblem.xy_allocation(sphere(12, 2))), formulation="log-det")
+    with pytest.raises(InputError, match="'dual-socp' does not fit"):
+        solve_conic(canonicalise(DesignProblem.xy_allocation(sphere(12, 2), max_weight=0.5)), formulation="dual-socp")
+
+
+def test_a_start_is_used_and_never_trusted():
+    X = sphere(60, 4)
+    problem = DesignProblem.xy_allocation(X)
+    canonical = canonicalise(problem)
+    cold = solve_conic(canonical)
+    warm = solve_conic(canonical, start=cold.weights)
+    assert -1e-12 <= proven_gap(X, differences(X), warm, problem) <= 1e-6
+    singular = np.eye(60)[0]  # measures one direction only
+    assert -1e-12 <= proven_gap(X, differences(X), solve_conic(canonical, start=singular), problem) <= 1e-6
+
+
+def test_no_warning_leaves_the_driver():
+    """Badly scaled: Clarabel calls its solutions inaccurate, and CVXPY says so."""
+    X = sphere(20, 3) * np.array([1e5, 1.0, 1e-5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outcome = solve_conic(canonicalise(DesignProblem.c_optimal(X, [1.0, 1.0, 1.0])), tol=1e-10)
+    assert outcome.weights.sum() == pytest.approx(1.0)
