@@ -32,6 +32,8 @@ def targets_of(file, X, Y):
     Z = rows(inputs["items"]) if "items" in inputs else X
     if file.kind == "minimax":
         return rows(inputs["targets"])
+    if file.kind == "i-optimal":
+        return rows(inputs["region"])
     if file.kind in ("g-optimal", "level-set-allocation"):
         return Z
     if file.kind == "variance-g-optimal":
@@ -56,6 +58,8 @@ def value_of(file, weights):
     A = Y.T @ ((weights / s2)[:, None] * Y)
     if "existing_counts" in file.inputs:
         A = A + Y.T @ ((file.inputs["existing_counts"] / s2)[:, None] * Y) / file.inputs["n_new"]
+    if "prior_information" in file.inputs:
+        A = A + np.asarray(file.inputs["prior_information"]) / file.inputs["n_new"]
     C = np.linalg.pinv(A, rcond=1e-12, hermitian=True)
     if file.kind == "d-optimal":
         return np.linalg.slogdet(A)[1]
@@ -97,11 +101,29 @@ def test_stated_weights_have_the_stated_value(path):
     assert value_of(file, w) == pytest.approx(file.reference.value, rel=1e-9, abs=1e-9)
 
 
-def test_enough_files_of_every_kind():
+CONSTRAINED = [p for p in FILES if {"min_weight", "max_weight", "inequalities"} & load_problem(p).inputs.keys()]
+
+
+@pytest.mark.parametrize("path", CONSTRAINED, ids=lambda path: path.stem)
+def test_stated_weights_keep_the_constraints_and_some_bind(path):
+    file = load_problem(path)
+    w, n = np.array(file.reference.weights), len(file.arms.values)
+    G, h = file.inputs.get("inequalities", (np.zeros((0, n)), np.zeros(0)))
+    room = np.concatenate(
+        [w - file.inputs.get("min_weight", 0.0), file.inputs.get("max_weight", 1.0) - w, h - np.asarray(G) @ w]
+    )
+    assert room.min() == pytest.approx(0, abs=1e-12)
+
+
+def test_enough_files_of_every_kind_and_with_every_option():
     from convexdesign.problemfile import KINDS
 
-    assert len(FILES) >= 22
-    assert {load_problem(path).kind for path in FILES} == set(KINDS)
+    stated = [load_problem(path) for path in FILES]
+    assert len(FILES) >= 50
+    assert {file.kind for file in stated} == set(KINDS)
+    options = {"noise_variance", "costs", "min_weight", "max_weight", "inequalities"}
+    options |= {"existing_counts", "prior_information", "n_new"}
+    assert options <= {name for file in stated for name in file.inputs}
 
 
 def test_index_is_current():
