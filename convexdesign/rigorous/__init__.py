@@ -1,5 +1,6 @@
 """Proofs for the numbers exactly as given: ball arithmetic by python-flint (extra `rigorous`), and portable certificates."""
 
+from convexdesign.rigorous.certify import certify
 from convexdesign.rigorous.prove import Proof, prove, upper_efficiency
 
-__all__ = ["Proof", "prove", "upper_efficiency"]
+__all__ = ["Proof", "certify", "prove", "upper_efficiency"]

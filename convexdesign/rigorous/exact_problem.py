@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.arms import Arms, ArrayArms, LiftedArms, ScaledArms
+from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.targets import VectorTargets
 from convexdesign.rigorous.balls import ball
@@ -56,13 +56,15 @@ class ExactProblem:
 
 def read_exactly(problem: DesignProblem) -> ExactProblem:
     """The problem's own arrays, exactly; InputError where information held is not exactly positive semidefinite."""
-    arms = _rows(problem.arms)
+    # phi(x) may be held as rounded products; it is read from the arms as given.
+    lifted = problem.kind == "variance-g-optimal"
+    arms = ExactRows(problem.inputs["source"].source, lifted=True) if lifted else _rows(problem.arms)
     scale, no_target = None, None
     targets = problem.targets
     if isinstance(targets, PairTargets):
         vectors, pairs = ExactRows(ArrayArms(targets.items)), True
     elif isinstance(targets, VectorTargets):
-        vectors, pairs = _rows(targets.source, targets.offset), False
+        vectors, pairs = arms if lifted else _rows(targets.source, targets.offset), False
         if targets.factor is not None:
             theta = np.asarray(problem.inputs["theta"], dtype=float)
             scale = Scale(vectors, theta, float(problem.inputs.get("threshold", 0.0)))
@@ -75,12 +77,10 @@ def read_exactly(problem: DesignProblem) -> ExactProblem:
 
 
 def _rows(oracle: Arms, offset: Floats | None = None) -> ExactRows:
-    """The vectors of an oracle before anything was divided by a noise or rounded in a product."""
-    lifted = False
-    while isinstance(oracle, ScaledArms | LiftedArms):
-        lifted = lifted or isinstance(oracle, LiftedArms)
+    """The vectors of an oracle before anything was divided by a noise."""
+    while isinstance(oracle, ScaledArms):
         oracle = oracle.arms
-    return ExactRows(oracle, offset, lifted)
+    return ExactRows(oracle, offset)
 
 
 def _prior(problem: DesignProblem, arms: ExactRows) -> list[list[Any]] | None:

@@ -15,6 +15,7 @@ P = cd.DesignProblem
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((9, 3))
 S2 = RNG.uniform(0.5, 3.0, 9)
+RNG_PHI = np.random.default_rng(7)
 THETA = np.array([1.0, 0.3, -0.2])
 
 
@@ -115,6 +116,7 @@ def test_information_held_enters_exactly():
 
 
 def test_phi_is_taken_from_the_arms_as_given():
+    X = RNG_PHI.standard_normal((9, 3)) @ np.array([[1.0, 1.0, 1.0], [0.0, 1e-2, 1.0], [0.0, 0.0, 1e-2]])
     problem = P.variance_g_optimal(X)
     weights = np.full(9, 1 / 9)
     v = cd.verify(problem, weights, rigorous=True)

@@ -1,0 +1,246 @@
+"""Portable certificates: written by one program, checked by another that knows only Python's integers and fractions."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import subprocess
+import sys
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+from convexdesign.problemfile import find, load_problem
+from convexdesign.rigorous import certify, check
+
+CHECKER = Path(check.__file__)
+LIBRARY = [
+    "soare-xy",
+    "soare-best-arm",
+    "soare-level-set",
+    "experiment-1-best-arm",
+    "experiment-2-level-set-allocation",
+    "experiment-3-xy",
+    "star-with-noise",
+    "basis-g-with-costs",
+    "two-arms-followed-up",
+    "two-arms-c",
+    "circle-variance",
+    "plus-minus-one-variance",
+    "grid-3x3-a",
+    "grid-3x3-d",
+]
+
+
+def written(path, weights=None, tol=1e-10):
+    """The certificate of a problem file's optimal design, or of other weights with the same vectors."""
+    problem = load_problem(path).problem()
+    design = cd.solve(problem, tol=tol)
+    witness = design.certificate.witness
+    targets = np.empty(0, dtype=int) if witness is None else witness.targets
+    vectors = np.empty((0, problem.arms.d)) if witness is None else witness.vectors
+    raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    Sigma = np.array(raw["Sigma"], dtype=float) if "Sigma" in raw else None
+    return certify(design.canonical, design.weights if weights is None else weights, targets, vectors, Sigma)
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_library_problems_are_certified_to_nine_digits(name):
+    path = find(name)
+    document = json.loads(json.dumps(written(path)))
+    ratio = check.check(document, check.read(path))
+    assert 1 - Fraction(1, 10**9) <= ratio <= 1
+    reference = load_problem(path).reference
+    if document["kind"] != "d-optimal":
+        assert float(Fraction(*(int(x, 16) for x in document["bound"].split("/")))) == pytest.approx(
+            reference.value, rel=1e-6
+        )
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    path = tmp_path_factory.mktemp("problem") / "problem.toml"
+    path.write_text(
+        'title = "t"\nkind = "level-set-allocation"\narms = [[1.0, 0.1], [0.2, 1.0], [0.7, 0.6], [0.5, -0.3]]\n'
+        "items = [[1.0, 1.0], [0.3, -1.0], [0.0, 2.5]]\nnoise_variance = [1.0, 0.7, 2.0, 0.1]\n"
+    )
+    return path, written(path)
+
+
+def test_it_runs_alone_without_this_package_or_any_other(example, tmp_path):
+    path, document = example
+    script = tmp_path / "check.py"
+    script.write_text(CHECKER.read_text(encoding="utf-8"), encoding="utf-8")
+    certificate = tmp_path / "certificate.json"
+    certificate.write_text(json.dumps(document))
+    command = [sys.executable, "-I", "-S", str(script), str(certificate), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("proven: efficiency at least 0.99999999")
+    certificate.write_text(json.dumps(document | {"format": "another"}))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "rejected" in done.stderr
+
+
+def test_it_is_short_and_imports_the_standard_library_only():
+    text = CHECKER.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 200
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module.split(".")[0])
+    assert names <= set(sys.stdlib_module_names)
+    writer = (CHECKER.parent / "certify.py").read_text(encoding="utf-8")
+    assert "rigorous.check" not in writer  # neither uses the other
+
+
+def resealed(document):
+    return document | {"digest": check.sha256(document)}
+
+
+def leaves(value, at=()):
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*at, key))
+    elif isinstance(value, list):
+        for key, part in enumerate(value):
+            yield from leaves(part, (*at, key))
+    else:
+        yield at, value
+
+
+def replaced(document, at, value):
+    out = copy.deepcopy(document)
+    part = out
+    for key in at[:-1]:
+        part = part[key]
+    part[at[-1]] = value
+    return out
+
+
+def other(value):
+    if isinstance(value, int):
+        return value + 1
+    return ("0" if value[0] != "0" else "1") + value[1:]
+
+
+@pytest.mark.parametrize("seal_again", [False, True])
+def test_changing_any_single_field_is_rejected(example, seal_again):
+    path, document = example
+    problem = check.read(path)
+    check.check(document, problem)
+    count = 0
+    for at, value in leaves(document):
+        changed = replaced(document, at, other(value))
+        if seal_again and at != ("digest",):
+            changed = resealed(changed)
+        with pytest.raises((check.Rejected, ValueError)):
+            check.check(changed, problem)
+        count += 1
+    assert count > 15
+    for field in document:
+        with pytest.raises(check.Rejected):
+            check.check({k: v for k, v in document.items() if k != field}, problem)
+    for extra in ({"note": "trust me"}, {"weights": {}}, {"vectors": {}}, {"multipliers": {}}):
+        with pytest.raises((check.Rejected, ValueError)):
+            check.check(resealed(document | extra), problem)
+
+
+def test_moving_an_entry_to_another_arm_or_target_is_rejected(example):
+    path, document = example
+    problem = check.read(path)
+    for field in ("weights", "multipliers", "vectors"):
+        for key in document[field]:
+            for fresh in ("0", "1", "2", "3", "17", "-1"):
+                if fresh not in document[field]:
+                    moved = {fresh if k == key else k: v for k, v in document[field].items()}
+                    with pytest.raises((check.Rejected, LookupError)):
+                        check.check(resealed(document | {field: moved}), problem)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("0.1],", "0.1000000000000001],"),
+        ("0.7, 2.0", "0.7, 2.0000000000000004"),
+        ("2.5]]", "2.5], [0.0, 0.1]]"),
+        ("level-set-allocation", "xy-allocation"),
+    ],
+)
+def test_other_data_are_rejected(example, tmp_path, old, new):
+    path, document = example
+    text = path.read_text()
+    assert old in text
+    changed = tmp_path / "problem.toml"
+    changed.write_text(text.replace(old, new, 1))
+    with pytest.raises(check.Rejected, match="other data"):
+        check.check(document, check.read(changed))
+
+
+def test_a_poor_design_gets_an_honest_certificate(example):
+    path, _ = example
+    weights = np.array([0.7, 0.1, 0.1, 0.1])
+    ratio = check.check(written(path, weights), check.read(path))
+    problem = load_problem(path).problem()
+    low, high = cd.verify(problem, weights, rigorous=True).efficiency_interval
+    assert low - 1e-12 <= ratio <= high
+    assert ratio < 0.9
+
+
+def test_counts_are_certified_as_the_proportions_they_are(example):
+    path, _ = example
+    counts = np.array([3, 1, 0, 4])
+    document = written(path, counts)
+    assert document["weights"] == {"0": 3, "1": 1, "3": 4}
+    ratio = float(check.check(document, check.read(path)))
+    assert ratio == pytest.approx(cd.verify(load_problem(path).problem(), counts=counts).efficiency, abs=1e-6)
+
+
+def test_random_vectors_prove_a_valid_but_weaker_bound(example):
+    path, document = example
+    problem = check.read(path)
+    rng = np.random.default_rng(0)
+    value = Fraction(*(int(x, 16) for x in document["value"].split("/")))
+    for _ in range(20):
+        trial = document | {"vectors": {k: rng.integers(-99, 99, 2).tolist() for k in document["vectors"]}}
+        _, bound = check.recompute(problem, trial)
+        assert bound <= value
+
+
+def test_a_design_that_misses_a_target_cannot_be_certified(example):
+    path, document = example
+    with pytest.raises(cd.InputError, match="does not measure"):
+        written(path, np.array([1.0, 0.0, 0.0, 0.0]))
+    with pytest.raises(check.Rejected, match="not measured"):
+        check.recompute(check.read(path), document | {"weights": {"0": 1}})
+
+
+def test_kinds_and_constraints_beyond_the_checker_are_named():
+    problem = cd.DesignProblem.e_optimal(np.eye(2))
+    with pytest.raises(cd.InputError, match="this is e-optimal"):
+        certify(cd.solve(problem).canonical, np.full(2, 0.5), np.empty(0, dtype=int), np.empty((0, 2)))
+    with pytest.raises(check.Rejected, match="without constraints"):
+        check.read(find("two-arms-capped"))
+
+
+def test_tables_beside_the_file_are_read_as_the_package_reads_them(tmp_path):
+    rng = np.random.default_rng(1)
+    arms = rng.standard_normal((8, 3))
+    np.save(tmp_path / "arms.npy", arms)
+    lines = ["a,b,c", *(",".join(repr(float(x)) for x in row) for row in arms)]
+    (tmp_path / "arms.csv").write_text("\n".join(lines) + "\n")
+    documents = []
+    for name in ("arms.npy", "arms.csv"):
+        path = tmp_path / f"{name}.toml"
+        path.write_text(f'title = "t"\nkind = "g-optimal"\narms = "{name}"\n')
+        documents.append(written(path))
+        assert check.check(documents[-1], check.read(path)) > 1 - Fraction(1, 10**9)
+    assert documents[0]["data"] == documents[1]["data"]
