@@ -20,7 +20,7 @@ from convexdesign.identification import (
 from convexdesign.instances import Instance, experiment_1, experiment_2, multivariate_testing
 from convexdesign.simulation import LinearEnvironment
 
-__all__ = ["EXPERIMENTS", "LOOSE", "arguments", "contenders", "environment", "instance_lower_bound"]
+__all__ = ["EXPERIMENTS", "LOOSE", "Maker", "arguments", "contenders", "environment", "instance_lower_bound"]
 
 Maker = Callable[[np.random.Generator], Identifier]
 

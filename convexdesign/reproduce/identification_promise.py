@@ -1,0 +1,267 @@
+"""How often identification algorithms are wrong, against the delta that they promise; and controls that must break it.
+
+`python -m convexdesign.reproduce.identification_promise docs/validation` counts 1,000 runs per line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexdesign.identification import BestArm, GuaranteeWarning, HRage, LevelSet, MartingaleElimination, Status
+from convexdesign.instances import Instance
+from convexdesign.reproduce.contenders import EXPERIMENTS, Maker, contenders, environment
+from convexdesign.simulation import comparison_rows, comparison_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["controls", "experiments", "other_noise", "random_instance", "random_instances", "run"]
+
+REPLICATIONS = 1000
+DELTAS = (0.05, 0.2)
+NOISES = ("uniform", "symmetric-beta")
+# Random instances, and runs on each: together the replications asked for.
+RUNS_EACH = 10
+# Rewards of other laws are drawn one by one: fewer runs, on instances with wide gaps.
+SHARE_OTHER_NOISE = 0.2
+CONTROL_SHARE = 1.0 / 20.0
+ALGORITHMS = (
+    "martingale elimination",
+    "H-RAGE",
+    "H-RAGE, adaptive burn-in",
+    "RAGE",
+    "H-RAGE, variances known",
+    "oracle",
+    "homoskedastic oracle",
+)
+
+
+def random_instance(kind: str, seed: int, d: int = 3, n: int = 8, m: int = 6, least_gap: float = 0.1) -> Instance:
+    """n Gaussian arms in R^d, m other items, s_x² = x'Sigma x with a random Sigma, and gaps of at least least_gap.
+
+    kind: "best-arm" | "level-set" (threshold half way between the two middle items).
+    """
+    rng = np.random.default_rng([seed, d, n, m])
+    while True:
+        arms, items = rng.standard_normal((n, d)), rng.standard_normal((m, d)) / 2.0
+        root = rng.standard_normal((d, d))
+        Sigma = root @ root.T / d + 0.2 * np.eye(d)
+        theta = rng.standard_normal(d)
+        theta /= np.linalg.norm(theta)
+        values = np.sort(items @ theta)
+        threshold = float(values[m // 2] + values[m // 2 - 1]) / 2.0
+        gap = values[-1] - values[-2] if kind == "best-arm" else np.abs(values - threshold).min()
+        if gap >= least_gap:
+            objective = BestArm() if kind == "best-arm" else LevelSet(threshold)
+            return Instance(arms, items, theta, Sigma, np.einsum("ij,jk,ik->i", arms, Sigma, arms), objective)
+
+
+def experiments(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+    """Tables for the paper's three experiments, both objectives, delta = .05 and .2."""
+    for name, make in EXPERIMENTS.items():
+        for kind in ("best-arm", "level-set"):
+            world = make(objective=kind)
+            for delta in DELTAS:
+                every = contenders(world, delta, ALGORITHMS)
+                rows = _rows(world, every, replications, seed, jobs, progress)
+                yield _labelled(comparison_table(rows), name, kind, delta)
+
+
+def random_instances(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+    """Tables for random instances of both objectives, ten runs on each, delta = .05 and .2."""
+    import pandas as pd
+
+    for kind in ("best-arm", "level-set"):
+        for delta in DELTAS:
+            frames = []
+            for number in range(max(replications // RUNS_EACH, 1)):
+                world = random_instance(kind, number)
+                every = contenders(world, delta, ALGORITHMS)
+                frames.append(_rows(world, every, min(RUNS_EACH, replications), seed + number, jobs, progress))
+            table = comparison_table(pd.concat(frames, ignore_index=True))
+            yield _labelled(table, "random", kind, delta)
+
+
+def other_noise(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+    """Tables for uniform and symmetric beta noise on random instances with wide gaps in the plane, delta = .2."""
+    import pandas as pd
+
+    runs = max(int(SHARE_OTHER_NOISE * replications), 1)
+    for noise in NOISES:
+        for kind in ("best-arm", "level-set"):
+            frames = []
+            for number in range(max(runs // RUNS_EACH, 1)):
+                world = random_instance(kind, number, d=2, n=6, m=4, least_gap=0.3)
+                every = {name: partial(_other_noise, name, world, 0.2) for name in OTHER_NOISE}
+                frames.append(_rows(world, every, min(RUNS_EACH, runs), seed + number, jobs, progress, noise))
+            yield _labelled(comparison_table(pd.concat(frames, ignore_index=True)), f"random, {noise} noise", kind, 0.2)
+
+
+def controls(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+    """Tables of algorithms with a twentieth of the samples, which must be wrong more often than delta = .05."""
+    for name, make in EXPERIMENTS.items():
+        world = make()
+        every: dict[str, Maker] = {
+            "H-RAGE, variances known, 1/20 of the pulls": partial(_starved, world, 0.05),
+            "martingale elimination, evidence x 20": partial(_credulous, world, 0.05),
+        }
+        rows = _rows(world, every, replications, seed, jobs, progress)
+        yield _labelled(comparison_table(rows), name, "best-arm", 0.05)
+
+
+class Starved(HRage):
+    """H-RAGE with a twentieth of the pulls of every round: wrong on purpose."""
+
+    def _plan(self) -> Any:
+        plan = super()._plan()
+        return plan if isinstance(plan, Status) else np.ceil(CONTROL_SHARE * plan)
+
+
+OTHER_NOISE = ("martingale elimination", "H-RAGE", "H-RAGE, adaptive burn-in", "RAGE")
+
+
+def _other_noise(name: str, world: Instance, delta: float, rng: np.random.Generator) -> Any:
+    """Algorithms told that noise is strictly sub-Gaussian, where that makes a difference."""
+    made = contenders(world, delta)[name](rng)
+    if name == "RAGE":
+        return made
+    arguments = (world.arms, world.items, world.objective, delta)
+    if name == "martingale elimination":
+        return MartingaleElimination(*arguments, noise="sub-gaussian", rng=rng)
+    bounds = (float(world.noise_variance.min()), float(world.noise_variance.max()))
+    burn_in = "adaptive" if "adaptive" in name else "sharp"
+    return HRage(*arguments, bounds, burn_in, noise="sub-gaussian", rng=rng)
+
+
+def _starved(world: Instance, delta: float, rng: np.random.Generator) -> Starved:
+    return Starved(world.arms, world.items, world.objective, delta, known_variances=world.noise_variance, rng=rng)
+
+
+def _credulous(world: Instance, delta: float, rng: np.random.Generator) -> MartingaleElimination:
+    # That its variances are denied by the rewards is the point, and nothing to warn about.
+    warnings.filterwarnings("ignore", category=GuaranteeWarning)
+    known = CONTROL_SHARE * world.noise_variance
+    return MartingaleElimination(world.arms, world.items, world.objective, delta, known_variances=known, rng=rng)
+
+
+def _rows(
+    world: Instance,
+    every: Mapping[str, Callable[[np.random.Generator], Any]],
+    replications: int,
+    seed: int,
+    jobs: int | None,
+    progress: bool,
+    noise: str = "gaussian",
+) -> pd.DataFrame:
+    make: Callable[[np.random.Generator], Any] = partial(environment, world, noise=noise)
+    return comparison_rows(every, make, world.answer, replications, jobs, seed, progress)
+
+
+def _labelled(table: pd.DataFrame, name: str, kind: str, delta: float) -> pd.DataFrame:
+    for column, value in (("delta", delta), ("objective", kind), ("instance", name)):
+        table.insert(0, column, value)
+    return table
+
+
+def run(
+    output_dir: str | Path,
+    replications: int = REPLICATIONS,
+    seed: int = 0,
+    jobs: int | None = 1,
+    progress: bool = True,
+) -> list[Path]:
+    """Write identification-promise.csv, identification-controls.csv and identification-promise.md; the paths written.
+
+    A line passes when its error rate is compatible with delta: the lower end of its one-sided 99.9 % Clopper-Pearson
+    interval is at most delta. A control passes when it is not.
+    """
+    import pandas as pd
+
+    common = (replications, seed, jobs, progress)
+    parts = [*experiments(*common), *random_instances(*common), *other_noise(*common)]
+    promise = _judged(pd.concat(parts, ignore_index=True))
+    control = _judged(pd.concat([*controls(*common)], ignore_index=True), must_fail=True)
+    target = Path(output_dir)
+    target.mkdir(parents=True, exist_ok=True)
+    names = ("identification-promise.csv", "identification-controls.csv", "identification-promise.md")
+    paths = [target / name for name in names]
+    promise.to_csv(paths[0], index=False)
+    control.to_csv(paths[1], index=False)
+    paths[2].write_text(_page(promise, control, replications, seed), encoding="utf-8")
+    return paths
+
+
+def _judged(table: pd.DataFrame, must_fail: bool = False) -> pd.DataFrame:
+    from scipy.stats import beta
+
+    low = [float(beta.ppf(1e-3, e, n - e + 1)) if e else 0.0 for e, n in zip(table["errors"], table["runs"])]
+    kept = np.asarray(low) <= table["delta"]
+    table["passed"] = ~kept if must_fail else kept
+    return table
+
+
+PAGE = """# Identification: wrong with probability at most delta
+
+Command:
+`python -m convexdesign.reproduce.identification_promise docs/validation --replications {replications} --seed {seed}`
+({date}).
+
+{replications} runs per line on the paper's experiments; on random instances ten runs each; a fifth as many with noise
+that is not Gaussian. `error_high` is the upper end of the 95 % interval of the error rate. A line passes unless its
+errors show, at level 1e-3, that the rate is above delta.
+
+{promise}
+
+## Controls
+
+The same algorithms with a twentieth of the pulls (or evidence counted twentyfold) must break the promise: they pass
+when their errors show, at level 1e-3, a rate above delta.
+
+{control}
+"""
+
+
+def _page(promise: pd.DataFrame, control: pd.DataFrame, replications: int, seed: int) -> str:
+    return PAGE.format(
+        replications=replications,
+        seed=seed,
+        date=datetime.date.today().isoformat(),
+        promise=markdown(promise),
+        control=markdown(control),
+    )
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """The frame as a markdown table: four digits, thousands separated."""
+
+    def cell(value: Any) -> str:
+        if isinstance(value, float):
+            return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return str(value)
+
+    lines = ["| " + " | ".join(frame.columns) + " |", "|" + "---|" * frame.shape[1]]
+    lines += ["| " + " | ".join(cell(v) for v in row) + " |" for row in frame.itertuples(index=False)]
+    return "\n".join(lines)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description="Count how often identification algorithms are wrong.")
+    parser.add_argument("output_dir", nargs="?", default="docs/validation")
+    parser.add_argument("--replications", type=int, default=REPLICATIONS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--progress", action="store_true")
+    options = parser.parse_args()
+    run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+
+
+if __name__ == "__main__":
+    _main()
