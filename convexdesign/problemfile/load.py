@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
     """A problem as its file states it. arms and items hold values (n, d) and names; `inputs` are the other keywords
-    of the DesignProblem constructor of this kind, arrays in the units of the file (noise_variance is a variance)."""
+    of the DesignProblem constructor of this kind, arrays in the units of the file (noise_variance is a variance).
+    Sigma (d, d): where the file gives it, from which noise_variance in `inputs` was computed."""
 
     path: Path
     title: str
@@ -35,6 +36,7 @@ class ProblemFile:
     arms: Rows
     inputs: Mapping[str, Any]
     reference: Reference | None
+    Sigma: Floats | None = None
 
     @property
     def name(self) -> str:
@@ -92,7 +94,8 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     reference = document.reference
     if reference is not None and reference.weights is not None and len(reference.weights) != n:
         raise InputError(f"{path}: reference.weights has {len(reference.weights)} entries; there are {n} arms")
-    return ProblemFile(path, document.title, document.statement.strip(), document.kind, arms, inputs, reference)
+    Sigma = None if document.Sigma is None else np.array(read.matrix("Sigma", document.Sigma, None).values)
+    return ProblemFile(path, document.title, document.statement.strip(), document.kind, arms, inputs, reference, Sigma)
 
 
 def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
@@ -176,8 +179,9 @@ class _Reader:
             return self.vector(field, given, n, "per arm")
         target, options = self._beside(given)
         options.pop("names", None)
+        unlisted = 1.0 if field == "max_weight" else 0.0  # no bound for an arm that the file leaves out
         try:
-            return read_vector(target, n, names=names, **options)
+            return read_vector(target, n, names=names, unlisted=unlisted, **options)
         except InputError as error:
             raise InputError(f"{self.path}: {field}: {error}") from None
 

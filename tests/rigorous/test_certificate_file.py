@@ -7,7 +7,6 @@ import copy
 import json
 import subprocess
 import sys
-import tomllib
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.problemfile import find, load_problem
+from convexdesign.problemfile import check_certificate, find, load_problem, write_certificate
 from convexdesign.rigorous import certify, check
 
 CHECKER = Path(check.__file__)
@@ -37,22 +36,18 @@ LIBRARY = [
 ]
 
 
-def written(path, weights=None, tol=1e-10):
-    """The certificate of a problem file's optimal design, or of other weights with the same vectors."""
-    problem = load_problem(path).problem()
-    design = cd.solve(problem, tol=tol)
-    witness = design.certificate.witness
-    targets = np.empty(0, dtype=int) if witness is None else witness.targets
-    vectors = np.empty((0, problem.arms.d)) if witness is None else witness.vectors
-    raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    Sigma = np.array(raw["Sigma"], dtype=float) if "Sigma" in raw else None
-    return certify(design.canonical, design.weights if weights is None else weights, targets, vectors, Sigma)
+def written(path, tmp_path, **design):
+    """The certificate of a problem file's optimal design, or of another one with the same vectors."""
+    out = tmp_path / "certificate.json"
+    document = write_certificate(path, out, **design)
+    assert json.loads(out.read_text()) == document
+    return document
 
 
 @pytest.mark.parametrize("name", LIBRARY)
-def test_library_problems_are_certified_to_nine_digits(name):
+def test_library_problems_are_certified_to_nine_digits(name, tmp_path):
     path = find(name)
-    document = json.loads(json.dumps(written(path)))
+    document = written(path, tmp_path)
     ratio = check.check(document, check.read(path))
     assert 1 - Fraction(1, 10**9) <= ratio <= 1
     reference = load_problem(path).reference
@@ -69,7 +64,7 @@ def example(tmp_path_factory):
         'title = "t"\nkind = "level-set-allocation"\narms = [[1.0, 0.1], [0.2, 1.0], [0.7, 0.6], [0.5, -0.3]]\n'
         "items = [[1.0, 1.0], [0.3, -1.0], [0.0, 2.5]]\nnoise_variance = [1.0, 0.7, 2.0, 0.1]\n"
     )
-    return path, written(path)
+    return path, written(path, path.parent)
 
 
 def test_it_runs_alone_without_this_package_or_any_other(example, tmp_path):
@@ -185,20 +180,20 @@ def test_other_data_are_rejected(example, tmp_path, old, new):
         check.check(document, check.read(changed))
 
 
-def test_a_poor_design_gets_an_honest_certificate(example):
+def test_a_poor_design_gets_an_honest_certificate(example, tmp_path):
     path, _ = example
     weights = np.array([0.7, 0.1, 0.1, 0.1])
-    ratio = check.check(written(path, weights), check.read(path))
+    ratio = check.check(written(path, tmp_path, weights=weights), check.read(path))
     problem = load_problem(path).problem()
     low, high = cd.verify(problem, weights, rigorous=True).efficiency_interval
     assert low - 1e-12 <= ratio <= high
     assert ratio < 0.9
 
 
-def test_counts_are_certified_as_the_proportions_they_are(example):
+def test_counts_are_certified_as_the_proportions_they_are(example, tmp_path):
     path, _ = example
     counts = np.array([3, 1, 0, 4])
-    document = written(path, counts)
+    document = written(path, tmp_path, counts=counts)
     assert document["weights"] == {"0": 3, "1": 1, "3": 4}
     ratio = float(check.check(document, check.read(path)))
     assert ratio == pytest.approx(cd.verify(load_problem(path).problem(), counts=counts).efficiency, abs=1e-6)
@@ -215,10 +210,12 @@ def test_random_vectors_prove_a_valid_but_weaker_bound(example):
         assert bound <= value
 
 
-def test_a_design_that_misses_a_target_cannot_be_certified(example):
+def test_a_design_that_misses_a_target_cannot_be_certified(example, tmp_path):
     path, document = example
     with pytest.raises(cd.InputError, match="does not measure"):
-        written(path, np.array([1.0, 0.0, 0.0, 0.0]))
+        written(path, tmp_path, weights=[1.0, 0.0, 0.0, 0.0])
+    with pytest.raises(cd.InputError, match="nonnegative"):
+        written(path, tmp_path, counts=[1, -1, 0, 2])
     with pytest.raises(check.Rejected, match="not measured"):
         check.recompute(check.read(path), document | {"weights": {"0": 1}})
 
@@ -241,6 +238,18 @@ def test_tables_beside_the_file_are_read_as_the_package_reads_them(tmp_path):
     for name in ("arms.npy", "arms.csv"):
         path = tmp_path / f"{name}.toml"
         path.write_text(f'title = "t"\nkind = "g-optimal"\narms = "{name}"\n')
-        documents.append(written(path))
+        documents.append(written(path, tmp_path))
         assert check.check(documents[-1], check.read(path)) > 1 - Fraction(1, 10**9)
     assert documents[0]["data"] == documents[1]["data"]
+
+
+def test_a_rejection_is_an_input_error_with_its_reason(example, tmp_path):
+    path, document = example
+    certificate = tmp_path / "c.json"
+    certificate.write_text(json.dumps(document))
+    assert 1 - Fraction(1, 10**9) < check_certificate(certificate, path) <= 1
+    certificate.write_text(json.dumps(document | {"value": document["bound"]}))
+    with pytest.raises(cd.InputError, match="rejected"):
+        check_certificate(certificate, path)
+    with pytest.raises(cd.InputError, match="rejected"):
+        check_certificate(path, path)

@@ -1,0 +1,80 @@
+"""certificate.json for a problem file: written from its optimal design or another one, and checked again exactly."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from convexdesign.errors import ConvergenceWarning, InputError
+from convexdesign.problem.read import read_vector
+from convexdesign.problemfile.load import load_problem
+from convexdesign.solve import solve
+
+__all__ = ["check_certificate", "write_certificate"]
+
+# Solved this far, so that the certificate proves nine digits and more.
+TOL = 1e-10
+
+
+def write_certificate(
+    problem: str | PathLike[str],
+    certificate: str | PathLike[str],
+    *,
+    weights: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """Write the certificate of a problem file's optimal design, or of given weights or counts (n,), and return it.
+
+    What is proven is the ratio of the design's exact value and an exact bound on the optimum (see
+    `convexdesign.rigorous.check`, which needs nothing of this package). Needs the extra `rigorous`. Raises InputError for
+    kinds or constraints that the checker does not know, and for designs that do not measure every target.
+
+    >>> import tempfile, pathlib
+    >>> from convexdesign.problemfile import check_certificate, find, write_certificate
+    >>> out = pathlib.Path(tempfile.mkdtemp()) / "certificate.json"
+    >>> _ = write_certificate(find("soare-xy"), out)
+    >>> bool(check_certificate(out, find("soare-xy")) > 1 - 1e-9)
+    True
+    """
+    from convexdesign.rigorous import certify
+
+    if weights is not None and counts is not None:
+        raise InputError("give weights or counts, not both")
+    file = load_problem(problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate itself says what is proven
+        design = solve(file.problem(), tol=TOL)
+    given = design.weights
+    for name, values in (("weights", weights), ("counts", counts)):
+        if values is not None:
+            given = read_vector(values, name, given.size)
+            if not (given.min() >= 0 and given.any()) or (name == "counts" and np.any(given != np.floor(given))):
+                raise InputError(f"{name} must be nonnegative and not all zero{', and whole' * (name == 'counts')}")
+    witness = design.certificate.witness
+    targets = np.empty(0, dtype=np.intp) if witness is None else witness.targets
+    vectors = np.empty((0, design.problem.arms.d)) if witness is None else witness.vectors
+    document = certify(design.canonical, given, targets, vectors, file.Sigma)
+    Path(certificate).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return document
+
+
+def check_certificate(certificate: str | PathLike[str], problem: str | PathLike[str]) -> Fraction:
+    """The ratio of bound and value that the certificate proves for the problem file, at most 1.
+
+    It is the efficiency; for D-optimality its power 1/d is. Raises InputError where the certificate is rejected, with the
+    reason.
+    """
+    from convexdesign.rigorous import check
+
+    try:
+        document = json.loads(Path(certificate).read_text(encoding="utf-8"))
+        return check.check(document, check.read(Path(problem)))
+    except (check.Rejected, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{certificate} is rejected: {error or type(error).__name__}") from None
