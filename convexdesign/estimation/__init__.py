@@ -13,7 +13,7 @@ from convexdesign.estimation.error_bound import (
     sharp_error_bound,
     variance_range,
 )
-from convexdesign.estimation.head import Head, HeadPlan, plan_head
+from convexdesign.estimation.head import Head, HeadPlan, Proportions, plan_head
 from convexdesign.estimation.least_squares import LinearFit, least_squares
 from convexdesign.estimation.model_variances import model_variances
 from convexdesign.estimation.observations import Observations
@@ -30,6 +30,7 @@ __all__ = [
     "HeadPlan",
     "LinearFit",
     "Observations",
+    "Proportions",
     "SeparateArmEstimator",
     "UniformEstimator",
     "VarianceModel",

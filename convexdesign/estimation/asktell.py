@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.estimation.observations import Observations
+from convexdesign.estimation.observations import Observations, whole_counts
 
 __all__ = ["AskTell", "Batch"]
 
@@ -42,8 +43,11 @@ class AskTell(ABC):
     `ask` returns the same batch until it is told. `tell` checks everything before it changes anything: observations
     must have exactly the counts of the open batch and finite values.
 
+    A run can be taken up again in another process without solving anything twice: `memory` says what the open batch
+    rests on besides what was told, and `resume` opens a batch from its counts and that memory.
+
     A subclass implements `done`, `_next_counts` (called once per batch), `_absorb` (which must not raise after its
-    first change) and `_result`.
+    first change) and `_result`; `memory` and `_recall` where planning a batch leaves more behind than its counts.
     """
 
     def __init__(self, n_arms: int) -> None:
@@ -97,6 +101,26 @@ class AskTell(ABC):
         self._absorb(observations)
         self._open = None
         self._told += 1
+
+    def memory(self) -> dict[str, Any]:
+        """What the open batch rests on besides what was told, as plain data that JSON keeps exactly."""
+        return {}
+
+    def resume(self, counts: ArrayLike, memory: Mapping[str, Any]) -> Batch:
+        """Open a batch that was asked for before, with the memory() it had; nothing is planned or solved again.
+
+        Given the batches before it, told in their order, the algorithm is then in the state in which it asked.
+        Raises InputError, changing nothing, where a batch is open already or the counts do not fit.
+        """
+        if self._open is not None:
+            raise InputError(f"batch {self._open.id} of {type(self).__name__} is open; tell it first")
+        whole = whole_counts(counts, "counts", self._n_arms)
+        self._recall(memory, whole)
+        self._open = Batch(self._told, whole)
+        return self._open
+
+    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:  # noqa: B027
+        """Take back what planning the batch with these counts left behind."""
 
     def result(self) -> Any:
         """What was found. Raises InputError while batches are still to be told."""

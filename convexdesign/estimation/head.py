@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,10 +26,12 @@ from convexdesign.features import phi
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
 
-__all__ = ["Head", "HeadPlan", "mean_squared_residuals", "plan_head", "whole_budget"]
+__all__ = ["Head", "HeadPlan", "Proportions", "mean_squared_residuals", "plan_head", "whole_budget"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+# The optimal proportions (n,) of a problem, to a relative gap.
+Proportions = Callable[[DesignProblem, float], Floats]
 
 # A design this close to optimal costs HEAD a ten-thousandth of its pulls, far less than rounding does.
 DESIGN_TOLERANCE = 1e-4
@@ -48,6 +50,14 @@ class HeadPlan:
     weights_2: Floats
     rows_1: Floats
     rows_2: Floats
+
+    @classmethod
+    def of(cls, arms: Any, weights_1: Floats, weights_2: Floats) -> HeadPlan:
+        """The plan with these proportions (n,), wherever they come from."""
+        rows = read_rows(arms, "arms")
+        X = np.asarray(rows.values, dtype=float)
+        F = phi(X)
+        return cls(rows, weights_1, weights_2, row_space(X).coordinates(X), row_space(F).coordinates(F))
 
     @property
     def least_budget(self) -> int:
@@ -72,26 +82,29 @@ class HeadPlan:
         return sharp_error_bound_in_coordinates(self.rows_1, self.rows_2, stage_1, stage_2, high, delta, noise=noise)
 
 
-def plan_head(arms: Any, tol: float = DESIGN_TOLERANCE) -> HeadPlan:
+def plan_head(arms: Any, tol: float = DESIGN_TOLERANCE, proportions: Proportions | None = None) -> HeadPlan:
     """The G-optimal designs over the arms and over their phi, to a certified relative gap `tol`.
 
     Both are thinned to at most r(r+1)/2 + 1 arms at no loss (Caratheodory), since rounding costs up to a pull an arm.
-    Source: Weltz et al. (2023), algorithm HEAD.
+    proportions: solves a problem to a gap; `solve` where None. Source: Weltz et al. (2023), algorithm HEAD.
     """
     from convexdesign.rounding.sparsify import sparsify
-    from convexdesign.solve import solve
 
+    solved = _solved if proportions is None else proportions
     rows = read_rows(arms, "arms")
     X = np.asarray(rows.values, dtype=float)
-    F = phi(X)
-    rows_1, rows_2 = row_space(X).coordinates(X), row_space(F).coordinates(F)
-    return HeadPlan(
-        arms=rows,
-        weights_1=sparsify(rows_1, solve(DesignProblem.g_optimal(X), tol=tol).weights),
-        weights_2=sparsify(rows_2, solve(DesignProblem.variance_g_optimal(X), tol=tol).weights),
-        rows_1=rows_1,
-        rows_2=rows_2,
+    dense = HeadPlan.of(rows, solved(DesignProblem.g_optimal(X), tol), solved(DesignProblem.variance_g_optimal(X), tol))
+    return replace(
+        dense,
+        weights_1=sparsify(dense.rows_1, dense.weights_1),
+        weights_2=sparsify(dense.rows_2, dense.weights_2),
     )
+
+
+def _solved(problem: DesignProblem, tol: float) -> Floats:
+    from convexdesign.solve import solve
+
+    return solve(problem, tol=tol).weights
 
 
 class Head(AskTell):
@@ -141,6 +154,12 @@ class Head(AskTell):
 
     def _next_counts(self) -> Counts:
         return self.stage_1 if self.theta is None else self.stage_2
+
+    def _recall(self, memory: Mapping[str, Any], counts: Counts) -> None:
+        if self.theta is None:
+            self.stage_1 = counts
+        else:
+            self.stage_2 = counts
 
     def _absorb(self, observations: Observations) -> None:
         if self.theta is None:

@@ -115,6 +115,11 @@ class Observations:
         m2 = self.m2 + other.m2 + np.where((self.count > 0) & (other.count > 0), delta**2 * self.count * share, 0.0)
         return Observations(count, mean, m2)
 
+    def of_arms(self, arms: ArrayLike) -> Observations:
+        """The observations of some arms alone, given by their indices, in that order."""
+        index = np.asarray(arms, dtype=np.intp)
+        return Observations(self.count[index], self.mean[index], self.m2[index])
+
     def sample_variance(self) -> NDArray[np.float64]:
         """m2 / (count - 1), shape (n_arms,); NaN for arms with fewer than two pulls."""
         out = np.full(self.n_arms, np.nan)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.estimation import AskTell, Observations, VarianceModel, least_squares
+from convexdesign.estimation import AskTell, HeadPlan, Observations, VarianceModel, least_squares
 from convexdesign.estimation.error_bound import Noise
 from convexdesign.estimation.head import mean_squared_residuals
 from convexdesign.estimation.variance_model import fit_variance_model
@@ -41,7 +41,8 @@ class AdaptiveBurnIn(AskTell):
     """Phases p = 1, 2, ... of HEAD with 2^(p-1) times the first budget, until |sigma-hat_x² - s_x²| <= sigma-hat_x²/2.
 
     variance_bounds: (low, high) on the VARIANCES, or None for (0, inf): they need not be tight, and neither is needed.
-    delta: probability that the promise fails. `variances`, once done: sigma-hat_x², (n,). `phases`: one Phase each.
+    delta: probability that the promise fails. plan: HEAD's designs, budget: the first one, where they are known already.
+    `variances`, once done: sigma-hat_x², (n,). `phases`: one Phase each.
 
     **Why it is right.** The pulls of every phase are fixed beforehand: N_p = 2^(p-1) N_1 in all, in HEAD's two split
     stages, those of earlier phases included. Only the phase at which to stop depends on rewards. Let E_p be the event of
@@ -64,6 +65,9 @@ class AdaptiveBurnIn(AskTell):
         delta: float,
         variance_bounds: tuple[float, float] | None = None,
         noise: Noise = "gaussian",
+        *,
+        plan: HeadPlan | None = None,
+        budget: int | None = None,
     ) -> None:
         self._rows: Rows = read_rows(arms, "arms")
         n = self._rows.values.shape[0]
@@ -71,8 +75,8 @@ class AdaptiveBurnIn(AskTell):
         self.delta = delta
         self.bounds = (0.0, float("inf")) if variance_bounds is None else variance_bounds
         self.noise: Noise = noise
-        self.plan = head_plan(self._rows)
-        self.first_budget = sharp_budget(self.plan, 1.0, self._share(1), noise)
+        self.plan = head_plan(self._rows) if plan is None else plan
+        self.first_budget = sharp_budget(self.plan, 1.0, self._share(1), noise) if budget is None else budget
         self.phases: tuple[Phase, ...] = ()
         self.variances: Floats | None = None
         self._low, self._high = np.full(n, self.bounds[0]), np.full(n, self.bounds[1])

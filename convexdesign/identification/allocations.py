@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.rounding import sparsify
 from convexdesign.solve import solve
 
-__all__ = ["Allocation", "allocate", "value_on"]
+__all__ = ["Allocate", "Allocation", "allocate", "packed", "thinned", "unpacked", "value_on"]
 
 Floats = NDArray[np.float64]
 
@@ -29,18 +31,36 @@ REMEMBERED_ENTRIES = 200_000
 class Allocation:
     """Proportions (n,) on few arms, `value` = max_j v_j'A(w)^+ v_j of exactly these, and the certified relative gap.
 
-    bound: proven lower bound on the optimal value. design: what a next solve may start from.
+    bound: proven lower bound on the optimal value. design: what a next solve may start from; None where the allocation
+    was taken back from a record, so that what comes next does not depend on what is not recorded.
     """
 
     weights: Floats
     value: float
     bound: float
-    design: Design
+    design: Design | None = None
 
     @property
     def gap(self) -> float:
         """How far the value is above the proven bound, relatively."""
         return self.value / self.bound - 1.0
+
+    def record(self) -> dict[str, Any]:
+        """The allocation as plain data, without its design."""
+        return {"weights": packed(self.weights), "value": self.value, "bound": self.bound}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], n: int) -> Allocation:
+        """The allocation over n arms that `record` gave, bit for bit."""
+        return cls(unpacked(record["weights"], n), float(record["value"]), float(record["bound"]))
+
+
+class Allocate(Protocol):
+    """Whatever solves designs for an algorithm: `allocate`, or a function with its contract."""
+
+    def __call__(
+        self, problem: DesignProblem, start: Design | None = None, tol: float = ..., remember: bool = True
+    ) -> Allocation: ...
 
 
 @dataclass(frozen=True)
@@ -71,8 +91,26 @@ def value_on(problem: DesignProblem, weights: Floats) -> float:
     return evaluate(canonicalise(problem), weights).value
 
 
+def packed(weights: Floats) -> dict[str, list[Any]]:
+    """Weights (n,) as plain data: the arms with any, and their numbers to the last bit."""
+    arms = np.flatnonzero(weights)
+    return {"arms": arms.tolist(), "weights": weights[arms].tolist()}
+
+
+def unpacked(record: Mapping[str, Any], n: int) -> Floats:
+    """The weights (n,) that `packed` gave."""
+    weights = np.zeros(n)
+    weights[np.asarray(record["arms"], dtype=np.intp)] = record["weights"]
+    weights.flags.writeable = False
+    return weights
+
+
 def _solve(request: _Request) -> Allocation:
-    design = solve(request.problem, tol=request.tol, warm_start=request.start)
+    return thinned(solve(request.problem, tol=request.tol, warm_start=request.start))
+
+
+def thinned(design: Design) -> Allocation:
+    """A design on at most r(r+1)/2 + 1 arms, with the value that these weights really have."""
     canonical = design.canonical
     support = design.support
     weights = np.zeros(design.weights.size)

@@ -10,11 +10,11 @@ from functools import lru_cache
 import numpy as np
 
 from convexdesign.errors import InputError
-from convexdesign.estimation import HeadPlan, plan_head
+from convexdesign.estimation import HeadPlan, Proportions, plan_head
 from convexdesign.estimation.error_bound import Noise
 from convexdesign.problem.read import Rows
 
-__all__ = ["BURN_INS", "burn_in_budget", "head_plan"]
+__all__ = ["BURN_INS", "burn_in_budget", "check_burn_in", "head_plan"]
 
 BURN_INS = ("sharp", "adaptive", "paper", "released")
 # The sharp budget is found to this relative accuracy, from above.
@@ -31,8 +31,10 @@ class _Arms:
     rows: Rows = field(compare=False)
 
 
-def head_plan(rows: Rows) -> HeadPlan:
-    """HEAD's two designs for these arms, computed once per set of arms."""
+def head_plan(rows: Rows, proportions: Proportions | None = None) -> HeadPlan:
+    """HEAD's two designs for these arms, computed once per set of arms; by `proportions` where that is given."""
+    if proportions is not None:
+        return plan_head(rows, proportions=proportions)
     if rows.values.size > REMEMBERED_ENTRIES:
         return plan_head(rows)
     numbers = np.ascontiguousarray(rows.values, dtype=float)
@@ -65,14 +67,8 @@ def burn_in_budget(
     >>> burn_in_budget("released", plan_head(experiment_2().arms), (0.2, 1.0), 0.05)
     2519886
     """
+    check_burn_in(kind, variance_bounds)
     low, high = variance_bounds
-    if kind not in BURN_INS:
-        raise InputError(f"burn_in is {kind!r}; choose one of {', '.join(BURN_INS)}")
-    if not low > 0:
-        raise InputError(
-            f"burn_in={kind!r} needs a positive lower bound, but variance_bounds are ({low:g}, {high:g}); "
-            "give one, or use burn_in='adaptive'"
-        )
     n, d = plan.arms.values.shape
     kappa = high / low
     if kind == "released":
@@ -82,6 +78,18 @@ def burn_in_budget(
         rounding = np.count_nonzero(plan.weights_1) + np.count_nonzero(plan.weights_2)
         return int(np.ceil(4.0 * 2000.0 * np.log(n / delta) * kappa**2 * d**2)) + int(rounding)
     return sharp_budget(plan, kappa, delta / 2.0, noise)
+
+
+def check_burn_in(kind: str, variance_bounds: tuple[float, float]) -> None:
+    """InputError for an unknown kind of burn-in, and where the lower bound that a budget needs is zero."""
+    if kind not in BURN_INS:
+        raise InputError(f"burn_in is {kind!r}; choose one of {', '.join(BURN_INS)}")
+    low, high = variance_bounds
+    if not low > 0:
+        raise InputError(
+            f"burn_in={kind!r} needs a positive lower bound, but variance_bounds are ({low:g}, {high:g}); "
+            "give one, or use burn_in='adaptive'"
+        )
 
 
 @lru_cache(maxsize=256)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations, least_squares
-from convexdesign.identification.allocations import Allocation, allocate
+from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.identifier import Identifier
 from convexdesign.identification.result import Status
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.read import Rows
 
 __all__ = ["GapElimination"]
 
@@ -52,8 +55,25 @@ class GapElimination(Identifier):
 
     def _design(self, variances: Floats) -> Allocation:
         """The design of the next round: the best one for what is undecided."""
-        start = self._allocation.design if self._allocation is not None else None
-        return allocate(self.goal.allocation(self._arm_rows, self.standing, variances), start)
+        return self._allocated(self._undecided, variances, self._allocation)
+
+    def _undecided(self, arms: Rows, variances: Floats) -> DesignProblem:
+        """The allocation for what is undecided now."""
+        return self.goal.allocation(arms, self.standing, variances)
+
+    def _forget_designs(self) -> None:
+        self._allocation = None
+
+    def memory(self) -> dict[str, Any]:
+        """Who was left, and the design of the open batch."""
+        design = None if self._allocation is None else self._allocation.record()
+        return super().memory() | {"allocation": design}
+
+    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
+        super()._recall(memory, counts)
+        record = memory["allocation"]
+        self._allocation = None if record is None else Allocation.from_record(record, self.arms.shape[0])
+        self._allocated_for = self.standing.undecided
 
     def _learn(self, observations: Observations) -> None:
         accuracy = 2.0 ** -(len(self.rounds) + 1)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.estimation import Head, Observations, VarianceModel, variance_range
+from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
 from convexdesign.estimation.error_bound import Noise
 from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn
-from convexdesign.identification.burn_in import BURN_INS, burn_in_budget, head_plan
+from convexdesign.identification.allocations import allocate, packed, unpacked
+from convexdesign.identification.burn_in import BURN_INS, burn_in_budget, check_burn_in, head_plan
 from convexdesign.identification.gap_elimination import GapElimination
 from convexdesign.identification.identifier import CONTRADICTION_LEVEL
 from convexdesign.identification.result import Status
+from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import read_positive
 
@@ -33,7 +35,8 @@ class HRage(GapElimination):
     burn-in is a little longer. Half of delta is for the burn-in, the rest for the rounds.
     known_variances: (n,) or scalar VARIANCES; no burn-in then, and shorter rounds. Other arguments as in `Identifier`.
 
-    `variances` holds the plugged-in variances (n,) after the burn-in, `burn_in` the estimator with all its state.
+    `variances` holds the plugged-in variances (n,) after the burn-in, `burn_in` the estimator with all its state, made
+    when its first batch is planned.
     Source: Weltz et al. (2023), section 4, algorithm H-RAGE.
 
     >>> import convexdesign as cd
@@ -72,9 +75,10 @@ class HRage(GapElimination):
         needs = None if burn_in == "adaptive" or self.known_variances is not None else f"burn_in={burn_in!r}"
         self.variance_bounds = variance_range(variance_bounds, needs)
         self.variances: Floats | None = self.known_variances
+        self.burn_in_kind = burn_in
+        if needs is not None and self.variance_bounds is not None:
+            check_burn_in(burn_in, self.variance_bounds)
         self.burn_in: Head | AdaptiveBurnIn | None = None
-        if self.known_variances is None and self._status is None:
-            self.burn_in = self._start_burn_in(burn_in)
 
     @property
     def variance_model(self) -> VarianceModel | None:
@@ -83,13 +87,46 @@ class HRage(GapElimination):
             return self.burn_in.phases[-1].model if self.burn_in.done else None
         return self.burn_in.result() if self.burn_in is not None and self.burn_in.done else None
 
-    def _start_burn_in(self, kind: str) -> Head | AdaptiveBurnIn:
+    def _start_burn_in(self, plan: HeadPlan | None = None, budget: int | None = None) -> Head | AdaptiveBurnIn:
+        """The burn-in over the arms that can be pulled; its designs and budget are found where they are not given."""
+        rows, kind = self._usable_rows, self.burn_in_kind
+        if plan is None:
+            own = self._allocate is not allocate
+            plan = head_plan(rows, self._proportions if own else None)
         if kind == "adaptive":
-            return AdaptiveBurnIn(self._arm_rows, self.delta / 2.0, self.variance_bounds, self.noise)
+            return AdaptiveBurnIn(rows, self.delta / 2.0, self.variance_bounds, self.noise, plan=plan, budget=budget)
         assert self.variance_bounds is not None
-        plan = head_plan(self._arm_rows)
-        budget = burn_in_budget(kind, plan, self.variance_bounds, self.delta, self.noise)
-        return Head(self._arm_rows, budget, self.variance_bounds, plan=plan)
+        if budget is None:
+            budget = burn_in_budget(kind, plan, self.variance_bounds, self.delta, self.noise)
+        return Head(rows, budget, self.variance_bounds, plan=plan)
+
+    def _proportions(self, problem: DesignProblem, tol: float) -> Floats:
+        return self._allocate(problem, tol=tol).weights
+
+    def _forget_designs(self) -> None:
+        super()._forget_designs()
+        if self.variances is None:
+            # What the burn-in has measured belongs to another design: it starts again on the arms that are left.
+            self.burn_in = None
+
+    def memory(self) -> dict[str, Any]:
+        """Who was left, the design of the open batch, and those of the burn-in while it lasts."""
+        remembered = super().memory()
+        if self.burn_in is None or self.variances is not None:
+            return remembered
+        budget = self.burn_in.budget if isinstance(self.burn_in, Head) else self.burn_in.first_budget
+        first, second = packed(self.burn_in.plan.weights_1), packed(self.burn_in.plan.weights_2)
+        return remembered | {"burn_in": {"budget": budget, "stage_1": first, "stage_2": second}}
+
+    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
+        super()._recall(memory, counts)
+        if self.variances is not None:
+            return
+        if self.burn_in is None:
+            record, n = memory["burn_in"], self._usable.size
+            weights = (unpacked(record[stage], n) for stage in ("stage_1", "stage_2"))
+            self.burn_in = self._start_burn_in(HeadPlan.of(self._usable_rows, *weights), record["budget"])
+        self.burn_in.resume(counts[self._usable], {})
 
     def _plug_in(self) -> tuple[Floats, float]:
         assert self.variances is not None
@@ -111,27 +148,30 @@ class HRage(GapElimination):
         if isinstance(self.burn_in, Head) and model is not None and not self.rounds:
             off = np.flatnonzero(np.abs(model.unclipped - model.variances) > model.error_bound(CONTRADICTION_LEVEL))
             if off.size:
-                return (
-                    f"the burn-in estimates variance {model.unclipped[off[0]]:g} for arm {off[0]}, outside the bounds"
-                )
+                estimate, arm = model.unclipped[off[0]], self._usable[off[0]]
+                return f"the burn-in estimates variance {estimate:g} for arm {arm}, outside the bounds"
         return super()._doubt(observations)
 
     def _plan(self) -> NDArray[Any] | Status:
         if self.variances is not None:
             return super()._plan()
-        assert self.burn_in is not None
+        if self.burn_in is None:
+            self.burn_in = self._start_burn_in()
         if isinstance(self.burn_in, Head) and self.burn_in.budget > self.max_samples:
             # A burn-in that cannot be finished would be wasted.
             return Status.UNDECIDED
-        return self.burn_in.ask().counts
+        return self._on_all_arms(self.burn_in.ask().counts)
 
     def _learn(self, observations: Observations) -> None:
         if self.variances is not None:
             super()._learn(observations)
             return
         assert self.burn_in is not None
-        self.burn_in.tell(self.burn_in.ask(), observations)
+        self.burn_in.tell(self.burn_in.ask(), observations.of_arms(self._usable))
         self.burn_in_samples += observations.total
         if self.burn_in.done:
             result = self.burn_in.result()
-            self.variances = result.variances if isinstance(result, VarianceModel) else result
+            found = result.variances if isinstance(result, VarianceModel) else result
+            # Arms that cannot be pulled play no part in what follows; any positive number will do.
+            self.variances = np.full(self.arms.shape[0], found.max())
+            self.variances[self._usable] = found

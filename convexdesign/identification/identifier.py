@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation import AskTell, Batch, Observations
-from convexdesign.identification.allocations import Allocation
+from convexdesign.identification.allocations import Allocate, Allocation, allocate
 from convexdesign.identification.contradiction import GuaranteeWarning, contradicted_arms, too_far_from_any_line
 from convexdesign.identification.goals import Goal, Standing, as_tuple, goal_for
+from convexdesign.identification.hidden import refuse_hidden
 from convexdesign.identification.result import Result, Round, Status
-from convexdesign.problem import canonicalise
+from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.problem.objectives import Objective
-from convexdesign.problem.read import read_rows
+from convexdesign.problem.read import Rows, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +30,9 @@ __all__ = ["Identifier", "probability"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Indices = NDArray[np.intp]
+# A design problem for given arms (k, d) and their VARIANCES (k,).
+Statement = Callable[[Rows, Floats], DesignProblem]
 
 # All pulls together must fit into int64 with room to spare.
 MOST_SAMPLES = 2**62
@@ -74,6 +80,8 @@ class Identifier(AskTell):
         self._status: Status | None = None
         self._planned: Counts | None = None
         self._warned = False
+        self._allocate: Allocate = allocate
+        self._usable: Indices = np.arange(self.arms.shape[0])
         if self.goal.settled(self.standing):
             self._status = Status.IDENTIFIED
         else:
@@ -93,6 +101,44 @@ class Identifier(AskTell):
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         """(low, high), scalars or (n,): bounds on the VARIANCES that the guarantee rests on; None where it has none."""
         return None
+
+    def _span_needed(self) -> Floats | None:
+        """Arms whose whole span every design must cover; None where the undecided items decide that."""
+        return None
+
+    def _refuse_hidden(self) -> None:
+        """UnidentifiableError where withdrawn arms have left something unknown that must be told."""
+        if self._usable.size < self.arms.shape[0]:
+            arms = np.asarray(self.arms[self._usable], dtype=float)
+            refuse_hidden(arms, self.goal, self.standing, self._span_needed())
+
+    def _forget_designs(self) -> None:
+        """Drop designs that are kept for later rounds: the arms they are over have changed."""
+
+    def _allocated(
+        self, problem: Statement, variances: Floats, start: Allocation | None = None, **options: Any
+    ) -> Allocation:
+        """The allocation over the arms that can be pulled, with weights (n,) over all arms; variances (n,)."""
+        design = None if start is None else start.design
+        found = self._allocate(problem(self._usable_rows, variances[self._usable]), design, **options)
+        whole = self._usable.size == self.arms.shape[0]
+        return found if whole else replace(found, weights=self._on_all_arms(found.weights))
+
+    @property
+    def _usable_rows(self) -> Rows:
+        """The arms that can be pulled."""
+        rows, usable = self._arm_rows, self._usable
+        if usable.size == rows.n:
+            return rows
+        return Rows(rows.values[usable], None if rows.names is None else tuple(rows.names[i] for i in usable))
+
+    def _on_all_arms(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the arms that can be pulled, and 0 for the others: (n,)."""
+        if self._usable.size == self.arms.shape[0]:
+            return values
+        out = np.zeros(self.arms.shape[0], dtype=values.dtype)
+        out[self._usable] = values
+        return out
 
     # ---------------------------------------------------------------- protocol
 
@@ -115,6 +161,7 @@ class Identifier(AskTell):
     def done(self) -> bool:
         """Whether there is a result. Plans the next batch, where none is planned yet, to know."""
         if self._status is None and self._planned is None:
+            self._refuse_hidden()
             plan = self._plan()
             if isinstance(plan, Status):
                 self._status = plan
@@ -133,6 +180,36 @@ class Identifier(AskTell):
         self._learn(observations)
         self.observations = everything
         self._planned = None
+
+    def memory(self) -> dict[str, Any]:
+        """Who was left when the open batch was asked for; an algorithm adds the designs that it keeps."""
+        standing = self.standing
+        return {side: getattr(standing, side).tolist() for side in ("undecided", "above", "below")}
+
+    def _recall(self, memory: Mapping[str, Any], counts: Counts) -> None:
+        # What was decided stays decided, even where another machine's rounding would have decided otherwise.
+        self.standing = Standing(*(np.array(memory[side], dtype=np.intp) for side in ("undecided", "above", "below")))
+        self._planned = counts
+
+    def design_with(self, allocate: Allocate) -> None:
+        """Have all further designs solved by another function with the contract of `allocations.allocate`."""
+        self._allocate = allocate
+
+    def withdraw(self, arms: ArrayLike) -> None:
+        """Plan without these arms (indices) from now on; what they told before stays.
+
+        Only between batches. Raises InputError where a batch is open, or where no arm would be left. Whether the
+        other arms still tell the items apart shows in the next design: `ask` raises UnidentifiableError if not.
+        """
+        if self._open is not None:
+            raise InputError(f"batch {self._open.id} is open; arms are withdrawn between batches")
+        gone = np.unique(np.asarray(arms, dtype=np.intp))
+        left = np.setdiff1d(self._usable, gone)
+        if left.size == 0:
+            raise InputError("no arm would be left to pull")
+        self._usable = left
+        self._planned = None
+        self._forget_designs()
 
     def tell(self, batch: Batch | int, observations: Observations) -> None:
         """Report what the open batch gave, as in `AskTell`; GuaranteeWarning, once, where it contradicts the variances."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.estimation import LinearFit, Observations, least_squares, variance_range
 from convexdesign.estimation.error_bound import Noise
+from convexdesign.identification.allocations import Allocation, packed, unpacked
 from convexdesign.identification.evidence import Evidence
 from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing
 from convexdesign.identification.identifier import Identifier
@@ -84,7 +85,7 @@ class MartingaleElimination(Identifier):
         self.p_value = 1.0
         self._squares, self._dof = np.zeros(n), np.zeros(n)
         self._fit: LinearFit | None = None
-        self._planner = Planner(self._arm_rows, self.evidence, self.goal, np.log(self.goal.mistakes / self.delta_m))
+        self._planner = Planner(self.evidence, self.goal, np.log(self.goal.mistakes / self.delta_m))
 
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         if self.known_variances is not None:
@@ -92,13 +93,37 @@ class MartingaleElimination(Identifier):
         # The lower bound is used for planning alone.
         return (0.0, self.variance_bounds[1]) if np.isfinite(self.variance_bounds[1]) else None
 
+    def _span_needed(self) -> Floats:
+        # Rounds that miss part of the span are worth no bets.
+        return np.asarray(self.arms, dtype=float)
+
     # ---------------------------------------------------------------- rounds
 
     def _plan(self) -> NDArray[Any] | Status:
         left = self.max_samples - self.samples
         if left <= 0:
             return Status.UNDECIDED
-        return self._planner.next_counts(self.standing, self._fit, self._likely_variances(), self.samples, left)
+        likely = self._likely_variances()
+        return self._planner.next_counts(
+            self.standing, self._fit, likely, self.samples, left, self._usable, self._allocated
+        )
+
+    def _forget_designs(self) -> None:
+        self._planner.exploring = None
+
+    def memory(self) -> dict[str, Any]:
+        """Who was left, the design that explores, and the open batch's design."""
+        exploring, oracle = self._planner.exploring, self._planner.oracle
+        return super().memory() | {
+            "exploring": None if exploring is None else packed(exploring),
+            "allocation": None if oracle is None else oracle.record(),
+        }
+
+    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
+        super()._recall(memory, counts)
+        n, exploring, oracle = self.arms.shape[0], memory["exploring"], memory["allocation"]
+        self._planner.exploring = None if exploring is None else unpacked(exploring, n)
+        self._planner.oracle = None if oracle is None else Allocation.from_record(oracle, n)
 
     def _learn(self, observations: Observations) -> None:
         if self._told > 0 or self.known_variances is not None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import LinearFit
-from convexdesign.identification.allocations import Allocation, allocate
+from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.evidence import SCALES, Evidence
 from convexdesign.identification.goals import BestArmGoal, Goal, Standing
+from convexdesign.identification.identifier import Statement
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows
 
-__all__ = ["Planner"]
+__all__ = ["Allocated", "Planner"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 # Designs need not be precise: the next one comes soon.
 DESIGN_TOLERANCE = 1e-3
@@ -30,6 +32,16 @@ DEVIATIONS = 2.0
 FIRST_PULLS = 64
 
 
+class Allocated(Protocol):
+    """Solves a problem, stated for arms and their VARIANCES, over the arms that can be pulled; weights over all arms."""
+
+    def __call__(self, problem: Statement, variances: Floats, **options: Any) -> Allocation: ...
+
+
+def _exploration(arms: Rows, variances: Floats) -> DesignProblem:
+    return DesignProblem.g_optimal(arms)
+
+
 class Planner:
     """Efficiency only: whatever it plans from earlier rounds, the promise holds.
 
@@ -39,8 +51,7 @@ class Planner:
     tenth and at most half of the samples so far.
     """
 
-    def __init__(self, arms: Rows, evidence: Evidence, goal: Goal, threshold: float) -> None:
-        self.arms = arms
+    def __init__(self, evidence: Evidence, goal: Goal, threshold: float) -> None:
         self.evidence = evidence
         self.goal = goal
         # A bet pays about M²/(2V) - log(V/rho)/2 - log(number of scales); the middle term is about two.
@@ -49,21 +60,32 @@ class Planner:
         self.oracle: Allocation | None = None
 
     def next_counts(
-        self, standing: Standing, fit: LinearFit | None, variances: Floats, samples: int, left: int
+        self,
+        standing: Standing,
+        fit: LinearFit | None,
+        variances: Floats,
+        samples: int,
+        left: int,
+        usable: Indices,
+        allocated: Allocated,
     ) -> NDArray[Any]:
-        """Counts (n,) of the next batch, at most `left` in all.
+        """Counts (n,) of the next batch, at most `left` in all, on the `usable` arms that `allocated` solves over.
 
         fit: least squares of all rewards so far with the likely VARIANCES `variances` (n,), None before any.
         """
         if self.exploring is None:
-            self.exploring = allocate(DesignProblem.g_optimal(self.arms)).weights
+            self.exploring = allocated(_exploration, np.ones_like(variances)).weights
         if fit is None:
-            return self._whole(self._first_weights(), self._first_total(), left)
+            return self._whole(self._first_weights(usable), self._first_total(), left)
         directions, gaps = self._wanted(standing, fit)
-        problem = DesignProblem(self.arms, directions / gaps[:, None], noise_variance=variances)
-        self.oracle = oracle = allocate(problem, tol=DESIGN_TOLERANCE, remember=False)
+
+        def problem(arms: Rows, noise_variance: Floats) -> DesignProblem:
+            return DesignProblem(arms, directions / gaps[:, None], noise_variance=noise_variance)
+
+        self.oracle = oracle = allocated(problem, variances, tol=DESIGN_TOLERANCE, remember=False)
         weights = (1.0 - EXPLORATION) * oracle.weights + EXPLORATION * self.exploring
         # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction.
+        assert oracle.design is not None  # it was solved just now
         price = np.asarray(oracle.design.variance(directions))
         deficit = float(np.max((2.0 * self.needed / gaps**2 - self._progress(directions)) * price))
         total = np.clip(deficit, LEAST_BATCH * samples, LARGEST_BATCH * samples)
@@ -72,11 +94,12 @@ class Planner:
     def _first_total(self) -> int:
         return FIRST_PULLS * self.evidence.space.rank
 
-    def _first_weights(self) -> Floats:
+    def _first_weights(self, usable: Indices) -> Floats:
         assert self.exploring is not None
-        n = self.exploring.size
-        if n <= self._first_total() // 4:
-            return 0.5 * self.exploring + 0.5 / n
+        if usable.size <= self._first_total() // 4:
+            weights = 0.5 * self.exploring
+            weights[usable] += 0.5 / usable.size
+            return weights
         return self.exploring
 
     def _whole(self, weights: Floats, total: float, left: int) -> NDArray[Any]:

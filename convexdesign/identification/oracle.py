@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, least_squares
-from convexdesign.identification.allocations import Allocation, allocate
+from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.identifier import Identifier
 from convexdesign.identification.result import Status
+from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, Objective
-from convexdesign.problem.read import read_positive, read_vector
+from convexdesign.problem.read import Rows, read_positive, read_vector
 
 __all__ = ["OracleAllocation"]
 
@@ -60,20 +62,39 @@ class OracleAllocation(Identifier):
         self.noise_variance = variance
         self.heteroskedastic = heteroskedastic
         self._planning = variance if heteroskedastic else np.full(n, variance.max())
-        problem = self.goal.oracle(self._arm_rows, self.theta, self._planning, self.epsilon)
-        self._allocation: Allocation | None = None if problem is None else allocate(problem)
+        self._oracle(self._arm_rows, self._planning)  # ties are refused here, not when the batch is planned
+        self._allocation: Allocation | None = None
 
     def _variances_assumed(self) -> tuple[Any, Any]:
         return self.noise_variance, self.noise_variance
 
+    def _oracle(self, arms: Rows, variances: Floats) -> DesignProblem | None:
+        """The oracle's problem; None where all items are within epsilon of the answer."""
+        return self.goal.oracle(arms, self.theta, variances, self.epsilon)
+
     def _plan(self) -> NDArray[Any] | Status:
         if self.rounds:
             return Status.EPSILON_GOOD
+        if self._oracle(self._arm_rows, self._planning) is None:
+            # Any estimate will do, so measure each arm once.
+            return self._on_all_arms(np.ones(self._usable.size))
         if self._allocation is None:
-            # All items are within epsilon of the answer: any estimate will do, so measure each arm once.
-            return np.ones(self.arms.shape[0])
+            # The question was just answered for all arms; fewer arms do not change it.
+            self._allocation = self._allocated(self._oracle, self._planning)  # type: ignore[arg-type]
         pulls = 2.0 * self._allocation.value * np.log(2.0 * self.items.shape[0] / self.delta)
         return np.ceil(pulls * self._allocation.weights)
+
+    def _forget_designs(self) -> None:
+        self._allocation = None
+
+    def memory(self) -> dict[str, Any]:
+        """Who was left, and the oracle's design."""
+        return super().memory() | {"allocation": None if self._allocation is None else self._allocation.record()}
+
+    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
+        super()._recall(memory, counts)
+        record = memory["allocation"]
+        self._allocation = None if record is None else Allocation.from_record(record, self.arms.shape[0])
 
     def _learn(self, observations: Observations) -> None:
         theta = least_squares(self._arm_rows, observations, self._planning).theta

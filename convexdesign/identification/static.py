@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation import variance_range
-from convexdesign.identification.allocations import Allocation, allocate, value_on
+from convexdesign.identification.allocations import Allocation, value_on
 from convexdesign.identification.gap_elimination import GapElimination
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, Objective
-from convexdesign.problem.read import read_positive
+from convexdesign.problem.read import Rows, read_positive
 
 __all__ = ["StaticAllocation"]
 
@@ -49,6 +50,7 @@ class StaticAllocation(GapElimination):
         n = self.arms.shape[0]
         known = read_positive(known_variances, "known_variances", n, "a noise VARIANCE must be positive")
         bounds = variance_range(variance_bounds, None if known is not None else "a static allocation")
+        self.known_variances, self.variance_bounds = known, bounds
         self._known: Floats = known if known is not None else np.full(n, bounds[1] if bounds else 1.0)
         self._low = self._known if known is not None else 0.0
         if design not in ("xy", "g"):
@@ -62,9 +64,12 @@ class StaticAllocation(GapElimination):
         return self._low, self._known
 
     def _design(self, variances: Floats) -> Allocation:
-        wanted = self.goal.allocation(self._arm_rows, self.standing, variances)
+        fixed = self._allocated(self._everything, variances)
+        wanted = self._undecided(self._usable_rows, variances[self._usable])
+        return replace(fixed, value=value_on(wanted, fixed.weights[self._usable]))
+
+    def _everything(self, arms: Rows, variances: Floats) -> DesignProblem:
+        """The one design: for all items, or for all arms."""
         if self.design == "g":
-            fixed = allocate(DesignProblem.g_optimal(self._arm_rows, noise_variance=variances))
-        else:
-            fixed = allocate(self.goal.allocation(self._arm_rows, self.goal.start(), variances))
-        return Allocation(fixed.weights, value_on(wanted, fixed.weights), fixed.bound, fixed.design)
+            return DesignProblem.g_optimal(arms, noise_variance=variances)
+        return self.goal.allocation(arms, self.goal.start(), variances)
