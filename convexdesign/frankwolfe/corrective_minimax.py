@@ -11,6 +11,7 @@ A step linearises them with x z = target (Mehrotra's predictor and corrector) an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,8 +60,8 @@ class Problem:
 class Iterate:
     """x = (w, s) and z = (lambda, mu), both (n + m,) and positive, with everything that depends on them.
 
-    complementarity: the mean of x z; gap: certified, of w and mu; merit: how far from optimal, as the largest dual
-    residual plus the largest primal one (relative to its slack where that is large) plus x'z / sum w.
+    complementarity: the mean of x z; gap: certified, of w and mu; error: |r_d|; merit: how far from optimal, as |r_d| plus
+    |r_p| (each entry relative to its slack where that is large) plus x'z / sum w.
     """
 
     x: Floats
@@ -70,6 +71,7 @@ class Iterate:
     r_p: Floats
     complementarity: float
     gap: float
+    error: float
     merit: float
 
 
@@ -143,9 +145,10 @@ def _evaluate(problem: Problem, x: Floats, z: Floats) -> Iterate | None:
     r_p = -np.log(f) - s
     product, total = float(x @ z), float(w.sum())
     gap = float(f.max()) * total * float(pulled.max()) / float(mu @ f) - 1.0
-    primal = float((np.abs(r_p) / np.maximum(s, 1.0)).max())
-    merit = float(np.abs(r_d).max()) + primal + product / total
-    return Iterate(x, z, around, r_d, r_p, product / x.size, gap, merit)
+    primal = r_p / np.maximum(s, 1.0)
+    error = math.sqrt(r_d @ r_d)
+    merit = error + math.sqrt(primal @ primal) + product / total
+    return Iterate(x, z, around, r_d, r_p, product / x.size, gap, error, merit)
 
 
 def _mehrotra_step(problem: Problem, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
@@ -161,7 +164,7 @@ def _mehrotra_step(problem: Problem, at: Iterate, solve: Solve, tol: float) -> I
     dx, dz = direction(-x * z)
     predicted = float((x + _to_boundary(x, dx, 1.0) * dx) @ (z + _to_boundary(z, dz, 1.0) * dz)) / x.size
     # Without a floor the complementarity runs ahead of the residuals and the gap stalls near 1e-8.
-    floor = max(0.1 * tol * float(x[:n].sum()) / x.size, 1e-3 * min(float(np.abs(at.r_d).max()), 1.0) * now)
+    floor = max(0.1 * tol * float(x[:n].sum()) / x.size, 1e-3 * min(at.error, 1.0) * now)
     target = max(predicted**2 / now, floor)
     # Where the predictor leads astray its second-order term is no correction any more.
     second = np.minimum(np.maximum(dx * dz, -now), now)

@@ -16,10 +16,10 @@ def trimmed(weights: Floats, leverages: Floats, allowance: float) -> Floats:
     Removing arms of total delta = sum l_i leaves A' >= (1 - delta) A, because y y' <= (y'A^-1y) A; so no variance grows
     by more than the factor 1 / (1 - delta), whatever the target.
     """
+    if leverages.min() > allowance:
+        return weights
     order = np.argsort(leverages, kind="stable")
     gone = order[np.cumsum(leverages[order]) <= allowance]
-    if gone.size == 0:
-        return weights
     kept = weights.copy()
     kept[gone] = 0.0
     return np.asarray(kept / kept.sum())

@@ -70,8 +70,7 @@ class PairTargets:
 
     def all(self) -> Indices:
         """The numbers of all pairs, in order; for few items."""
-        first, second = np.triu_indices(self.n_items, 1)
-        return np.asarray(first * self.n_items + second)
+        return np.flatnonzero(~np.tri(self.n_items, dtype=bool))
 
     def front(self, factor: Floats, limit: int) -> tuple[Indices, float]:
         """The targets worse than some level, about `limit` at most, and that level: no other target exceeds it."""

@@ -123,7 +123,7 @@ def test_limits_are_kept_and_the_best_design_so_far_returned(kind):
 def test_other_criteria_and_constraints_are_refused():
     X = np.random.default_rng(0).standard_normal((10, 3))
     with pytest.raises(cd.SolverError, match="method='conic'"):
-        frank_wolfe(canonicalise(P.a_optimal(X)))
+        frank_wolfe(canonicalise(P.e_optimal(X)))
     with pytest.raises(cd.SolverError, match="constraints"):
         frank_wolfe(canonicalise(P.d_optimal(X, max_weight=0.5)))
 
