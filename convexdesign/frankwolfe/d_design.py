@@ -21,7 +21,7 @@ from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, violators
 from convexdesign.problem import Canonical, Criterion
 
-__all__ = ["d_design"]
+__all__ = ["arm_screen", "d_design", "first_working_set"]
 
 Floats = NDArray[np.float64]
 
@@ -33,8 +33,8 @@ FIRST_GAP = 1e-2
 def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> tuple[Floats, Status | None, float]:
     """Weights (n,) that maximise log det A to the gap asked for, the limit that came first, and passes over the arms."""
     r, tol = canonical.rank, trace.tol
-    screen = _arm_screen(canonical)
-    working = _first(canonical, screen, start)
+    screen = arm_screen(canonical)
+    working = first_working_set(canonical, screen, start)
     gap, newton = FIRST_GAP, True
     while True:
         everything = working.size == canonical.problem.arms.n
@@ -62,14 +62,15 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
     return weights, ended, float(screen.passes)
 
 
-def _arm_screen(canonical: Canonical) -> Screen:
+def arm_screen(canonical: Canonical) -> Screen:
     """Prices arms; where they are many, the front begins as the sample that the canonical form was found from."""
     arms, basis = canonical.problem.arms, canonical.basis
     front = np.arange(arms.n) if arms.n * arms.d <= FEW_ENTRIES else canonical.coarse
     return Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, front)
 
 
-def _first(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:
+def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:
+    """The arms of the weights given, where they span; otherwise a choice by leverage."""
     r = canonical.rank
     if start is not None and np.count_nonzero(start) <= 4 * dimension(r):
         index = np.flatnonzero(start)

@@ -1,4 +1,4 @@
-"""frank_wolfe: the fully corrective method for minimax and D problems over the whole simplex."""
+"""frank_wolfe: the fully corrective method for minimax, D and average-variance problems over the whole simplex."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
-from convexdesign.frankwolfe.d_design import d_design
+from convexdesign.frankwolfe.average_design import average_design
+from convexdesign.frankwolfe.d_design import arm_screen, d_design
 from convexdesign.frankwolfe.minimax_design import minimax_design
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.problem import Canonical, Criterion
@@ -42,4 +43,7 @@ def frank_wolfe(
     if problem.criterion is Criterion.MINIMAX:
         found = minimax_design(canonical, trace, start)
         return Outcome(found.weights, found.witness, found.ended, trace.stats(found.passes))
+    if problem.criterion is Criterion.AVERAGE:
+        weights, ended, passes = average_design(canonical, arm_screen(canonical), trace, start)
+        return Outcome(weights, None, ended, trace.stats(passes))
     raise SolverError(f"Frank-Wolfe does not handle this criterion ({problem.criterion.value}); use method='conic'")

@@ -1,0 +1,64 @@
+"""Average variance by Frank-Wolfe: the equivalence theorem on ugly arms, agreement with the conic program, large sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from geometry import adversarial
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import convexdesign as cd
+
+P = cd.DesignProblem
+seeds = st.integers(0, 2**31 - 1)
+
+
+def gap(X, s2, M, weights, A0=None):
+    """max_i y_i'CMCy_i (and what is held) over tr(CM), minus one, by plain inverses."""
+    A = X.T @ ((weights / s2)[:, None] * X) + (0 if A0 is None else A0)
+    C = np.linalg.inv(A)
+    CMC = C @ M @ C
+    q = np.einsum("ij,jk,ik->i", X, CMC, X) / s2
+    return (q.max() + (0 if A0 is None else np.trace(CMC @ A0))) / np.trace(C @ M) - 1
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_equivalence_theorem(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(3, 60)), int(rng.integers(1, 7))
+    n = max(n, 2 * d + 1)
+    X, s2 = rng.standard_normal((n, d)), 10.0 ** rng.uniform(-2, 2, n)
+    X[n // 2 :] = X[: n - n // 2] * rng.uniform(0.5, 2, (n - n // 2, 1))
+    R = rng.standard_normal((d, d))
+    M = R @ R.T
+    A0 = None if seed % 2 else (lambda B: B @ B.T / 4)(rng.standard_normal((d, max(1, d - 1))))
+    held = {} if A0 is None else {"prior_information": A0, "n_new": 1}
+    design = cd.solve(P.average_variance(X, M, noise_variance=s2, **held), method="frank-wolfe")
+    assert design.status is cd.Status.CERTIFIED
+    assert gap(X, s2, M, design.weights, A0) <= 1.001e-6
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 5))
+def test_agrees_with_the_conic_program_on_ugly_arms(seed):
+    case = adversarial(seed)
+    region = case.arms[:3]
+    problem = P.i_optimal(case.arms, region, noise_variance=case.variance)
+    conic, fast = (cd.solve(problem, method=m) for m in ("conic", "frank-wolfe"))
+    assert fast.value == pytest.approx(conic.value, rel=3e-6)
+
+
+def test_many_arms_take_one_or_two_passes():
+    X = np.random.default_rng(1).standard_normal((200_000, 8))
+    design = cd.solve(P.a_optimal(X), method="frank-wolfe")
+    assert design.status is cd.Status.CERTIFIED
+    assert design.stats.passes <= 3
+    assert gap(X, np.ones(len(X)), np.eye(8), design.weights) <= 1.001e-6
+
+
+def test_methods_say_which_criteria_they_solve():
+    with pytest.raises(cd.InputError, match=r"'frank-wolfe' solves .*log det.*use method='conic'"):
+        cd.solve(P.e_optimal(np.eye(2)), method="frank-wolfe")
+    with pytest.raises(cd.InputError, match="'multiplicative' solves"):
+        cd.solve(P.a_optimal(np.eye(2)), method="multiplicative")
