@@ -1,4 +1,4 @@
-# make demo | test | lint | validate | clean: each builds .venv first and installs what it needs
+# make demo | test | docs | lint | validate | clean: each builds .venv first and installs what it needs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE = 1
 # The modules that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
 VALIDATIONS := $(notdir $(basename $(shell grep -l '^def _main' convexdesign/reproduce/*.py)))
 
-.PHONY: demo test lint format types unit validate clean
+.PHONY: demo test docs lint format types unit validate clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -50,5 +50,11 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site, from nothing: every page is written, every cell runs, every warning is an error; then links and pictures.
+docs: $(VENV)/.test
+	rm -rf docs/_build docs/api docs/gallery docs/command-line.md
+	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python -m pytest tests/docs
+
 clean:
-	rm -rf $(VENV) build dist demo.png .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery docs/command-line.md demo.png .mypy_cache .ruff_cache .pytest_cache .hypothesis

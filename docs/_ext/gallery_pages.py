@@ -1,0 +1,384 @@
+"""The gallery: one page a problem of the library, with its data, a picture, and what the code on the page gives.
+
+Every page is made by running the code and the command that it shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from command_line_page import output_of
+from written import write_pages
+
+__all__ = ["Entry", "entry", "index"]
+
+ROWS_SHOWN = 24
+ROWS_OPEN = 9
+WEIGHTS_SHOWN = 24
+
+CODE = """\
+import convexdesign as cd
+from convexdesign.problemfile import find, load_problem
+
+problem = load_problem(find("{name}")).problem()
+design = cd.solve(problem)
+print(design)
+print(design.status.value)"""
+
+VALUE_WORDS = {
+    "MINIMAX": "worst variance",
+    "AVERAGE": "average variance",
+    "D": "log determinant of the information",
+    "DS": "log determinant of the information about the parameters of interest",
+    "E": "least eigenvalue of the information",
+}
+CRITERION_LATEX = {
+    "minimax": r"\min_w \max_j\; v_j^\top A(w)^{+} v_j",
+    "g-optimal": r"\min_w \max_i\; x_i^\top A(w)^{+} x_i",
+    "variance-g-optimal": r"\min_w \max_i\; \phi(x_i)^\top A(w)^{+} \phi(x_i), \qquad "
+    r"A(w) = \sum_i w_i\,\phi(x_i)\phi(x_i)^\top / s_i^2",
+    "xy-allocation": r"\min_w \max_{z \ne z'}\; (z - z')^\top A(w)^{+} (z - z')",
+    "level-set-allocation": r"\min_w \max_z\; z^\top A(w)^{+} z",
+    "best-arm-oracle": r"\min_w \max_{z \ne z^*}\; \frac{(z^* - z)^\top A(w)^{+} (z^* - z)}"
+    r"{\left((z^* - z)^\top \theta\right)^2}",
+    "level-set-oracle": r"\min_w \max_z\; \frac{z^\top A(w)^{+} z}{(z^\top \theta - \alpha)^2}",
+    "c-optimal": r"\min_w\; c^\top A(w)^{+} c",
+    "d-optimal": r"\max_w\; \log\det A(w)",
+    "ds-optimal": r"\max_w\; \log\det \left(K^\top A(w)^{-} K\right)^{-1}",
+    "a-optimal": r"\min_w\; \operatorname{tr} A(w)^{-1}",
+    "i-optimal": r"\min_w\; \frac1k \sum_{v} v^\top A(w)^{+} v",
+    "average-variance": r"\min_w\; \operatorname{tr}\left(A(w)^{+} M\right)",
+    "e-optimal": r"\max_w\; \lambda_{\min}\left(A(w)\right)",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One problem solved: its page, its picture (SVG), and what the index says about it."""
+
+    name: str
+    title: str
+    kind: str
+    page: str
+    picture: bytes
+    alt: str
+    value: float
+
+
+def entry(path: Path) -> Entry:
+    """Solve one file of the library and write its page."""
+    from convexdesign.problemfile import load_problem
+
+    stated = load_problem(path)
+    code = CODE.format(name=stated.name)
+    design, printed = run(code)
+    if design.status.name != "CERTIFIED":
+        raise RuntimeError(f"{stated.name}: {design.status.name}, gap {design.gap:g}")
+    picture, alt = draw(stated, design)
+    lines = [
+        f"# {stated.title}",
+        "",
+        "```{div} statement",
+        stated.statement,
+        "```",
+        "",
+        f"This is the problem `{stated.name}` of the library, of the kind `{stated.kind}`:",
+        "",
+        f"$$ {CRITERION_LATEX[stated.kind]} $$",
+        "",
+        "## The design",
+        "",
+        f"```{{image}} {stated.name}.svg",
+        f":alt: {alt}",
+        ":align: center",
+        "```",
+        "",
+        *answer(stated, design),
+        "",
+        *weights(design),
+        "",
+        "## The data",
+        "",
+        *data(stated),
+        "",
+        "## Solve it",
+        "",
+        "```python",
+        code,
+        "```",
+        "",
+        "```text",
+        printed.rstrip(),
+        "```",
+        "",
+        "On the command line:",
+        "",
+        "```console",
+        f"$ convexdesign solve {stated.name}",
+        steady(output_of(f"convexdesign solve {stated.name}")),
+        "```",
+        "",
+    ]
+    return Entry(stated.name, stated.title, stated.kind, "\n".join(lines), picture, alt, design.value)
+
+
+def run(code: str) -> tuple[Any, str]:
+    """Run the code of a page; its `design` and what it printed."""
+    names: dict[str, Any] = {}
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "gallery", "exec"), names)
+    return names["design"], out.getvalue()
+
+
+def steady(text: str) -> str:
+    """The output of a command without its time, which differs at every build."""
+    kept = [line.split(" in ")[0] if line.startswith("method") else line for line in text.rstrip().splitlines()]
+    return "\n".join(kept)
+
+
+# ------------------------------------------------------------------- pieces of a page
+
+
+def answer(stated: Any, design: Any) -> list[str]:
+    """The certified value beside the known one."""
+    side = "at most" if design.problem.criterion.maximised else "at least"
+    word = VALUE_WORDS[design.problem.criterion.name]
+    lines = [
+        f"| | {word} |",
+        "|---|---|",
+        f"| this design | {design.value:.9g} |",
+        f"| proven bound: no design is better than | {design.bound:.9g} |",
+    ]
+    known = stated.reference
+    if known is not None:
+        lines.append(f"| known value ({known.provenance}) | {known.value:.9g} |")
+    lines += ["", f"The optimum is {side} the bound, so the relative gap is at most {max(design.gap, 0):.1e}."]
+    if known is not None:
+        lines += ["", f"*Where the known value comes from.* {' '.join(known.source.split())}"]
+    return [text_safe(line) if line.startswith("*Where") else line for line in lines]
+
+
+def weights(design: Any) -> list[str]:
+    """The arms that are measured and their shares."""
+    support = design.support
+    order = support[np.argsort(-design.weights[support], kind="stable")]
+    shown = order[:WEIGHTS_SHOWN]
+    share = "share of the measurements" if design.problem.costs is None else "share of the budget"
+    lines = [f"| arm | {share} |", "|---|---|"]
+    lines += [f"| {design.problem.arm_name(int(i))} | {design.weights[i]:.6f} |" for i in shown]
+    if order.size > shown.size:
+        rest = float(design.weights[order[WEIGHTS_SHOWN:]].sum())
+        lines += ["", f"and {order.size - shown.size} more arms with {rest:.4f} together."]
+    return lines
+
+
+def data(stated: Any) -> list[str]:
+    """Arms as a table, then whatever else the file gives."""
+    X = np.asarray(stated.arms.values, dtype=float)
+    n, d = X.shape
+    variance = stated.inputs.get("noise_variance")
+    columns = list(stated.arms.columns or ()) if d <= 10 else []
+    columns = columns if len(columns) == d else [f"$x_{{{k + 1}}}$" for k in range(min(d, 10))]
+    per_arm = {}
+    if variance is not None and np.ndim(variance) == 1:
+        per_arm["noise variance"] = variance
+    for field, word in (("costs", "price"), ("existing_counts", "measured already"), ("max_weight", "at most")):
+        if np.ndim(stated.inputs.get(field, 0)) == 1:
+            per_arm[word] = stated.inputs[field]
+    head = ["arm", *columns, *(["..."] if d > 10 else []), *per_arm]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for i in range(min(n, ROWS_SHOWN)):
+        cells = [name_of(stated.arms.names, i), *(number(v) for v in X[i, :10]), *(["..."] if d > 10 else [])]
+        lines.append("| " + " | ".join([*cells, *(number(v[i]) for v in per_arm.values())]) + " |")
+    if n > ROWS_SHOWN:
+        lines += ["", f"The first {ROWS_SHOWN} of {n} arms."]
+    facts: list[str] = []
+    if variance is None:
+        facts.append("noise variance 1 for all arms")
+    elif np.ndim(variance) == 0:
+        facts.append(f"noise variance {number(variance)} for all arms")
+    for field, value in stated.inputs.items():
+        if field == "noise_variance" or (field in ("costs", "existing_counts", "max_weight") and np.ndim(value) == 1):
+            continue
+        facts.append(f"`{field}`: {described(value)}")
+    facts = [f"- {fact}" for fact in facts]
+    if min(n, ROWS_SHOWN) > ROWS_OPEN:
+        lines = [f":::{{dropdown}} {n} arms in {d} dimensions", *lines, ":::"]
+    return [*lines, "", *facts]
+
+
+def described(value: Any) -> str:
+    """A scalar or a short vector in full, matrices row by row where they are small, else their shape."""
+    array = np.asarray(getattr(value, "values", value), dtype=float) if not isinstance(value, tuple) else None
+    if array is None:
+        return "; ".join(described(part) for part in value)
+    if array.ndim == 0:
+        return number(array)
+    if array.ndim == 1 and array.size <= 12:
+        return "(" + ", ".join(number(v) for v in array) + ")"
+    if array.ndim == 2 and array.size <= 24:
+        return ", ".join(described(row) for row in array)
+    return " × ".join(map(str, array.shape)) + " numbers"
+
+
+def name_of(names: Any, i: int) -> str:
+    return str(i) if names is None else str(names[i])
+
+
+def number(value: Any) -> str:
+    return f"{float(value):.6g}".replace("-", "−", 1) if float(value) < 0 else f"{float(value):.6g}"
+
+
+def text_safe(text: str) -> str:
+    """A sentence of a file, with nothing that Markdown would read as markup but its first words."""
+    head, sep, rest = text.partition(".* ")
+    for mark in ("*", "_", "$", "<"):
+        rest = rest.replace(mark, "\\" + mark)
+    return head + sep + rest
+
+
+# ------------------------------------------------------------------- pictures
+
+
+def draw(stated: Any, design: Any) -> tuple[bytes, str]:
+    """A picture of the design that suits the problem, and a sentence for those who cannot see it."""
+    from convexdesign.plotting import new_axes, plot_allocation, plot_ellipse
+
+    problem = design.problem
+    X = np.asarray(stated.arms.values, dtype=float)
+    curve = regression_settings(X) if stated.kind != "variance-g-optimal" else None
+    words = in_words(design)
+    if curve is not None:
+        ax = plot_curve(design, curve, new_axes((7.0, 4.2)))
+        alt = f"Sensitivity of every setting, none above the bound. {words}"
+    elif X.shape[1] == 2 and stated.kind != "variance-g-optimal" and design.support.size > 1:
+        targets = problem.targets.take(np.arange(problem.targets.m)) if problem.targets.m <= 12 else None
+        scale = np.ones(len(X)) if problem.noise_variance is None else problem.noise_variance
+        scale = scale if problem.costs is None else scale * problem.costs
+        ax = plot_ellipse(X, design.weights, targets, scale, problem.prior, ax=new_axes((7.0, 4.6)))
+        alt = f"Arms, targets and the confidence ellipse of the design in the plane. {words}"
+    else:
+        of = "measurements" if problem.costs is None else "budget"
+        ax = plot_allocation(design.weights, problem.arms.names, share_of=of, ax=new_axes((7.0, 4.2)))
+        alt = f"Bars of the weights. {words}"
+    out = io.BytesIO()
+    ax.figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue(), alt.replace("\n", " ")
+
+
+def in_words(design: Any) -> str:
+    order = design.support[np.argsort(-design.weights[design.support], kind="stable")]
+    first = ", ".join(f"{design.problem.arm_name(int(i))} {design.weights[i]:.3f}" for i in order[:4])
+    more = f" and {order.size - 4} more" if order.size > 4 else ""
+    return f"Weights: {first}{more}."
+
+
+def regression_settings(X: Any) -> Any:
+    """The settings x where the arms are (1, x, x^2, ...), else None."""
+    if X.shape[1] < 2 or not np.all(X[:, 0] == 1):
+        return None
+    powers = np.vander(X[:, 1], X.shape[1], increasing=True)
+    return X[:, 1] if np.allclose(X, powers, atol=1e-9) else None
+
+
+def plot_curve(design: Any, settings: Any, ax: Any) -> Any:
+    """Sensitivities sum_j (b_j'y_i)^2 of the certificate's vectors: the bound is their largest."""
+    from convexdesign.plotting import plot_equivalence, sensitivity
+
+    problem = design.problem
+    Y = problem.arms.take(np.arange(problem.n_arms))
+    witness = design.certificate.witness
+    if witness is None or problem.criterion.name in ("D", "DS"):
+        M = information_of_interest(design)
+        values = sensitivity(Y, design.weights, M)
+    else:
+        values = ((Y @ witness.vectors.T) ** 2).sum(axis=1)
+        values = values * (design.value / values.max() if problem.criterion.name != "E" else 1.0)
+    return plot_equivalence(values, design.weights, settings, xlabel="setting x", ylabel="sensitivity", ax=ax)
+
+
+def information_of_interest(design: Any) -> Any:
+    """M with C M C = the derivative of the criterion: A for D (and G), K(K'CK)^-1 K' for D_s."""
+    problem = design.problem
+    if problem.criterion.name != "DS":
+        return None
+    K, C = problem.aim, np.linalg.pinv(design.information, rcond=1e-10, hermitian=True)
+    return K @ np.linalg.inv(K.T @ C @ K) @ K.T
+
+
+# ------------------------------------------------------------------- the index
+
+
+def index(entries: list[Entry]) -> str:
+    from convexdesign.problemfile import KINDS
+
+    lines = [
+        "# Gallery",
+        "",
+        "Every problem of the library, solved: statement, data, picture, certified value, and the code. Each page is",
+        "made by running what it shows. The files are in `problems/`; `convexdesign problems` lists them.",
+        "",
+    ]
+    for kind, about in KINDS.items():
+        of_kind = [e for e in entries if e.kind == kind]
+        if of_kind:
+            lines += [f"## {kind}", "", f"To {text_safe_start(about.about)}.", "", *cards(of_kind)]
+    return "\n".join([*lines, "```{toctree}", ":hidden:", "", *(e.name for e in entries), "```", ""])
+
+
+def text_safe_start(about: str) -> str:
+    return about.replace("the general problem: explicit targets", "solve the general problem: targets").replace(
+        "*", r"\*"
+    )
+
+
+def cards(entries: list[Entry]) -> list[str]:
+    lines = ["::::{grid} 1 2 3 3", ":gutter: 3", ""]
+    for e in entries:
+        lines += [
+            f":::{{grid-item-card}} {e.title}",
+            f":link: {e.name}",
+            ":link-type: doc",
+            "",
+            f"```{{image}} {e.name}.svg",
+            f":alt: {e.alt}",
+            "```",
+            f"value {e.value:.6g}",
+            ":::",
+            "",
+        ]
+    return [*lines, "::::", ""]
+
+
+def write(app: Any) -> None:
+    from convexdesign.problemfile import library
+
+    only = set(filter(None, app.config.gallery_only.split(",")))
+    paths = [path for path in library() if not only or path.stem in only]
+    with drawn_as_settings_say():
+        entries = [entry(path) for path in paths]
+    files: dict[str, str | bytes] = {f"{e.name}.md": e.page for e in entries}
+    files |= {f"{e.name}.svg": e.picture for e in entries}
+    write_pages(Path(app.srcdir) / "gallery", files | {"index.md": index(entries)})
+
+
+@contextlib.contextmanager
+def drawn_as_settings_say() -> Any:
+    """The look of the site's pictures, without touching that of anybody else in this process."""
+    import matplotlib
+
+    with matplotlib.rc_context(fname=os.environ["MATPLOTLIBRC"]):
+        yield
+
+
+def setup(app: Any) -> dict[str, Any]:
+    app.add_config_value("gallery_only", "", "env", str)
+    app.connect("builder-inited", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
