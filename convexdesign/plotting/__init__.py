@@ -8,6 +8,7 @@ from convexdesign.plotting.allocation import AllocationData, allocation_data, pl
 from convexdesign.plotting.canvas import new_axes, require_matplotlib
 from convexdesign.plotting.comparison import ComparisonData, comparison_data, plot_comparison
 from convexdesign.plotting.convergence import ConvergenceData, convergence_data, plot_convergence
+from convexdesign.plotting.elfving import ElfvingData, elfving_data, plot_elfving
 from convexdesign.plotting.ellipse import EllipseData, ellipse_data, plot_ellipse
 from convexdesign.plotting.equivalence import (
     EquivalenceData,
@@ -17,28 +18,35 @@ from convexdesign.plotting.equivalence import (
 )
 from convexdesign.plotting.palette import OKABE_ITO
 from convexdesign.plotting.rounds import RoundsData, plot_rounds, rounds_data
+from convexdesign.plotting.variances import VariancesData, plot_variances, variances_data
 
 __all__ = [
     "OKABE_ITO",
     "AllocationData",
     "ComparisonData",
     "ConvergenceData",
+    "ElfvingData",
     "EllipseData",
     "EquivalenceData",
     "RoundsData",
+    "VariancesData",
     "allocation_data",
     "comparison_data",
     "convergence_data",
+    "elfving_data",
     "ellipse_data",
     "equivalence_data",
     "new_axes",
     "plot_allocation",
     "plot_comparison",
     "plot_convergence",
+    "plot_elfving",
     "plot_ellipse",
     "plot_equivalence",
     "plot_rounds",
+    "plot_variances",
     "require_matplotlib",
     "rounds_data",
     "sensitivity",
+    "variances_data",
 ]

@@ -11,9 +11,12 @@ from convexdesign.plotting import (
     allocation_data,
     comparison_data,
     convergence_data,
+    elfving_data,
     ellipse_data,
     equivalence_data,
+    rounds_data,
     sensitivity,
+    variances_data,
 )
 
 weight_vectors = arrays(float, st.integers(1, 40), elements=st.sampled_from([0.0, 1e-9, 0.01, 0.2, 0.5, 1.0]))
@@ -193,3 +196,77 @@ def test_convergence_floors_zero_gaps_and_refuses_bad_histories():
         convergence_data({"m": ([0, np.nan], [0.5, 0.1])})
     with pytest.raises(InputError, match="no histories"):
         convergence_data({})
+
+
+def linear_program(Y: np.ndarray, v: np.ndarray) -> float:
+    """(min sum |h_i| subject to sum_i h_i y_i = v)^2, by linear programming."""
+    from scipy.optimize import linprog
+
+    found = linprog(np.ones(2 * len(Y)), A_eq=np.hstack([Y.T, -Y.T]), b_eq=v, bounds=(0, None), method="highs")
+    return float(found.fun) ** 2
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12))
+def test_elfving_agrees_with_the_linear_program_and_its_weights_attain_it(seed, n):
+    rng = np.random.default_rng(seed)
+    X, v, s2 = rng.standard_normal((n, 2)), rng.standard_normal(2), rng.uniform(0.1, 10, n)
+    data = elfving_data(X, v, s2)
+    Y = X / np.sqrt(s2)[:, None]
+    assert data.value == pytest.approx(linear_program(Y, v), rel=1e-7)
+    A = Y.T @ (Y * data.weights[:, None])
+    assert v @ np.linalg.pinv(A, rcond=1e-12) @ v == pytest.approx(data.value, rel=1e-6)
+    assert data.weights.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(data.touch * np.sqrt(data.value), v, atol=1e-9)
+    # Every arm and its negative lie in the hull: on its inner side of every edge, walked in order.
+    edges = np.diff(data.hull, axis=0)
+    side = np.cross(
+        np.c_[edges, np.zeros(len(edges))][:, None],
+        np.c_[Y, np.zeros(n)] - np.c_[data.hull[:-1], np.zeros(len(edges))][:, None],
+    )
+    assert np.all(side[:, :, 2] >= -1e-9)
+
+
+def test_elfving_on_two_nearly_parallel_arms():
+    """Arms (1, 0) and (cos w, sin w), target (0, 1): the value is ((1 + cos w) / sin w)^2."""
+    w = 0.1
+    data = elfving_data([[1, 0], [np.cos(w), np.sin(w)]], [0, 1])
+    assert data.value == pytest.approx(((1 + np.cos(w)) / np.sin(w)) ** 2, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("arms", "target", "noise", "message"),
+    [
+        (np.eye(3), [1, 0, 0], None, "two coordinates"),
+        ([[1.0, 1.0], [2.0, 2.0]], [1, 0], None, "one line"),
+        (np.eye(2), [0, 0], None, "target is zero"),
+        (np.eye(2), [1, 0], [1.0, -1.0], "positive"),
+    ],
+)
+def test_elfving_refuses(arms, target, noise, message):
+    with pytest.raises(InputError, match=message):
+        elfving_data(arms, target, noise)
+
+
+def test_rounds_start_with_all_items_and_no_samples():
+    data = rounds_data([10, 40], [5, 1], n_items=7)
+    np.testing.assert_array_equal(data.samples, [0, 10, 40])
+    np.testing.assert_array_equal(data.undecided, [7, 5, 1])
+    with pytest.raises(InputError, match="one length"):
+        rounds_data([10], [5, 1], n_items=7)
+
+
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_variances_are_sorted_and_lie_on_their_bars(seed, bounded):
+    rng = np.random.default_rng(seed)
+    values, error = rng.uniform(0.1, 3.0, 9), rng.uniform(0.0, 2.0, 9)
+    bounds = (0.5, 2.0) if bounded else None
+    data = variances_data(values, error, bounds)
+    np.testing.assert_array_equal(data.variance, np.sort(values))
+    np.testing.assert_array_equal(data.variance, values[data.arms])
+    assert np.all(data.low <= data.variance)
+    assert np.all(data.variance <= data.high)
+    assert np.all(data.low >= min(0.5 if bounded else 0.0, values.min()))
+    with pytest.raises(InputError, match="one length"):
+        variances_data(values, error[1:])

@@ -22,7 +22,15 @@ DRAWINGS = {
     "convergence": lambda ax: plotting.plot_convergence(
         {"m": ([0, 1], [1.0, 0.1]), "n": ([0, 1], [1.0, 0.5])}, tol=1e-2, title="T", ax=ax
     ),
+    "elfving": lambda ax: plotting.plot_elfving([[1, 0], [0.9, 0.4]], [0, 1], title="T", ax=ax),
+    "rounds": lambda ax: plotting.plot_rounds([100, 400], [3, 1], n_items=9, burn_in=50, title="T", ax=ax),
+    "variances": lambda ax: plotting.plot_variances([1.0, 3.0], error=[0.5, 1.0], bounds=(0.2, 5.0), title="T", ax=ax),
 }
+
+
+def test_every_drawing_function_is_among_them():
+    drawn = {name.removeprefix("plot_") for name in plotting.__all__ if name.startswith("plot_")}
+    assert drawn == set(DRAWINGS)
 
 
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
