@@ -53,7 +53,7 @@ def elfving_data(arms: ArrayLike, target: ArrayLike, noise_variance: ArrayLike |
     >>> elfving_data([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0]).value
     4.0
     """
-    X, v = plane(arms, "arms"), plane([target], "target")[0]
+    X, v = plane(arms, "arms"), plane(np.atleast_2d(np.asarray(target, dtype=float)), "target")[0]
     if not v.any():
         raise InputError("target is zero: there is nothing to estimate; give a combination of the two coordinates")
     variance = np.broadcast_to(np.asarray(1.0 if noise_variance is None else noise_variance, float), (len(X),))
