@@ -57,6 +57,8 @@ def test_commands_run(tmp_path, monkeypatch, capsys):
     load_problem("my-problem.toml").problem()
     Path("arms.csv").write_text("name,a,b\nleft,1,0\nup,0,1\ntilted,0.8,0.6\n")
     Path("noise.csv").write_text("name,variance\nleft,1\nup,20\ntilted,1\n")
+    Path("factors.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a in (-1, 0, 1) for b in (-1, 0, 1)))
+    Path("observations.csv").write_text("arm,reward\n" + "left,1\nup,2\ntilted,5\n" * 2 + "left,3\nup,8\ntilted,4\n")
     lines = [line for language, code in BLOCKS if language == "sh" for line in code.splitlines()]
     commands = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("convexdesign ")]
     assert len(commands) >= 5

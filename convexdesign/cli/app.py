@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from convexdesign.cli.certify import certify, check
 from convexdesign.cli.demo import demo
 from convexdesign.cli.efficiencies import efficiencies
 from convexdesign.cli.estimate import estimate
@@ -32,6 +33,8 @@ __all__ = ["app", "run"]
 COMMANDS: tuple[Callable[..., None], ...] = (
     solve,
     verify,
+    certify,
+    check,
     round_,
     efficiencies,
     estimate,

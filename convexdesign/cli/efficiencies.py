@@ -92,7 +92,7 @@ MEANINGS = {
 
 def show(table: pandas.DataFrame) -> None:
     """The table for a reader."""
-    from convexdesign.cli.output import print_line, print_table
+    from convexdesign.cli.output import at_least, at_most, print_line, print_table
 
     known = table[table.note == ""]
     print_table(
@@ -102,8 +102,8 @@ def show(table: pandas.DataFrame) -> None:
                 str(name),
                 f"{row.value:.6g}",
                 f"{row.optimum:.6g}",
-                f"{row.efficiency:.6f}",
-                f"{row.efficiency_high:.6f}",
+                at_least(row.efficiency, 6),
+                at_most(row.efficiency_high, 6),
                 MEANINGS[str(name)],
             )
             for name, row in known.iterrows()

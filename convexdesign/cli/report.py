@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convexdesign.cli.output import print_line, print_table
+from convexdesign.cli.output import at_least, print_line, print_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,7 +134,7 @@ def show_exact(exact: ExactDesign) -> None:
         print_line(f"{'with counts':<16} {exact.max_variance:.8g}: the max variance after all measurements")
     else:
         print_line(f"{'with counts':<16} {exact.value:.8g}: the {name} per measurement")
-    print_line(f"{'efficiency':<16} at least {exact.efficiency:.6f}, proven, against the best proportions")
+    print_line(f"{'efficiency':<16} at least {at_least(exact.efficiency, 6)}, proven, against the best proportions")
     if exact.optimality_gap is not None:
         print_line(
             f"{'whole numbers':<16} at most {exact.optimality_gap:.1e} from the best counts of this total, proven"

@@ -31,6 +31,13 @@ def verify(
         float | None,
         typer.Option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap."),
     ] = None,
+    rigorous: Annotated[
+        bool,
+        typer.Option(
+            "--rigorous",
+            help="Prove it for the numbers exactly as given, rounding included. Needs convexdesign[rigorous].",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove how efficient a given design is.
@@ -49,7 +56,7 @@ def verify(
     if tol is not None and not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     problem = read_problem(stated)
-    result = verify_design(problem, **read_design(problem, weights, counts, stated))
+    result = verify_design(problem, **read_design(problem, weights, counts, stated), rigorous=rigorous)
     low, high = result.efficiency_interval
     gap = 1.0 / low - 1.0 if low > 0 else float("inf")
     known = high - low <= WIDEST_INTERVAL
@@ -65,21 +72,32 @@ def verify(
                 "efficiency_interval": [low, high],
                 "gap": gap,
                 "tol": tol,
+                "rigorous": rigorous,
                 "certified": known and good,
             }
         )
     else:
-        show(value_name(problem), result.value, result.lower_bound, low, high, gap, tol)
+        show(value_name(problem), result.value, result.lower_bound, (low, high), gap, tol, rigorous)
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
 
 
-def show(name: str, value: float, bound: float, low: float, high: float, gap: float, tol: float | None) -> None:
+def show(
+    name: str,
+    value: float,
+    bound: float,
+    interval: tuple[float, float],
+    gap: float,
+    tol: float | None,
+    rigorous: bool,
+) -> None:
     """The verification for a reader."""
-    from convexdesign.cli.output import print_line
+    from convexdesign.cli.output import at_least, at_most, print_line
 
+    low, high = interval
     print_line(f"{name:<16} {value:.8g}")
     print_line(f"{'bound':<16} {bound:.8g}")
-    print_line(f"{'efficiency':<16} between {low:.7f} and {high:.7f}, both proven")
+    how = ", for the numbers exactly as given" if rigorous else ""
+    print_line(f"{'efficiency':<16} between {at_least(low, 7)} and {at_most(high, 7)}, both proven{how}")
     if low <= 0:
         print_line("the design does not measure some target at all, so no number of measurements suffices")
     elif tol is not None:

@@ -217,23 +217,39 @@ def test_no_escape_codes_in_a_pipe():
 # ----------------------------------------------------------------------- help
 
 
+NAMES = (
+    *("solve", "verify", "certify", "check", "round", "efficiencies", "estimate", "simulate", "reproduce"),
+    *("problems", "demo"),
+)
+
+
 def test_help_and_version(cli):
     for words in (["--help"], ["-h"], []):
         shown = cli(*words)
         assert shown.code == 0
         assert shown.err == ""
-        for command in ("solve", "verify", "problems", "demo"):
-            assert command in shown.out
-    for command in ("solve", "verify", "problems", "demo"):
-        assert cli(command, "--help").code == 0
-        assert "--json" in cli(command, "--help").out
+        for command in NAMES:
+            assert f" {command} " in shown.out
     import convexdesign
 
     version = cli("--version")
     assert (version.code, version.out) == (0, f"convexdesign {convexdesign.__version__}\n")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["solve", "--help"], ["--version"]])
+def test_every_command_has_help_and_json(cli):
+    from convexdesign.cli.app import COMMANDS
+
+    assert [command.__name__.rstrip("_") for command in COMMANDS] == list(NAMES)
+    for command in NAMES:
+        shown = cli(command, "--help")
+        assert shown.code == 0
+        assert "--json" in shown.out
+        unknown = cli(command, "--no-such-option")
+        assert unknown.code == 2
+        assert f"convexdesign {command} --help" in unknown.err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["solve", "--help"], ["simulate", "--help"], ["--version"]])
 def test_help_imports_nothing_heavy(words):
     code = (
         f"import sys; from convexdesign.cli import main; code = main({words!r}); "

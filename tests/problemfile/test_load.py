@@ -105,6 +105,20 @@ def test_matrices_and_vectors_from_files_beside(write, tmp_path):
     np.testing.assert_allclose(np.abs(problem.targets.take(np.array([1]))), [[1, 1]])
 
 
+def test_bounds_in_a_file_bind_the_arms_listed(write, tmp_path):
+    (tmp_path / "bounds.csv").write_text("1,0.25\n")
+    problem = load_problem(write(text='max_weight = "bounds.csv"\nmin_weight = "bounds.csv"')).problem()
+    np.testing.assert_array_equal(problem.weight_set.upper, [1, 0.25, 1])
+    np.testing.assert_array_equal(problem.weight_set.lower, [0, 0.25, 0])
+
+
+def test_sigma_is_kept_beside_the_variances(write):
+    np.testing.assert_array_equal(
+        load_problem(write(text="Sigma = [[2.0, 0.5], [0.5, 1.0]]")).Sigma, [[2, 0.5], [0.5, 1]]
+    )
+    assert load_problem(write()).Sigma is None
+
+
 def test_names_of_arms_and_a_byte_order_mark(write, tmp_path):
     path = write(text='arm_names = ["a", "b", "c"]')
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())

@@ -1,0 +1,151 @@
+"""`convexdesign certify` and `convexdesign check`: a proof as a file, and its examination by whole numbers alone."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.exits import ExitCode
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    from convexdesign.problemfile import ProblemFile
+
+__all__ = ["certify", "check"]
+
+ProblemSource = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="A problem file (TOML), or a name from `convexdesign problems`.", show_default=False
+    ),
+]
+
+
+def certify(
+    source: ProblemSource,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", metavar="CSV", help="Certify these proportions, not the best ones.")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option("--counts", metavar="CSV", help="Certify these numbers of measurements.")
+    ] = None,
+    tol: Annotated[
+        float, typer.Option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
+    ] = 1e-6,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="JSON", help="Where to write the certificate.")
+    ] = Path("certificate.json"),
+    as_json: AsJson = False,
+) -> None:
+    """Write a proof that a design is nearly optimal.
+
+    The certificate holds the design and the bound's vectors as whole numbers. `convexdesign check`, or the one file that
+    it consists of (convexdesign/rigorous/check.py, which needs Python alone), computes all claims again from the
+    problem file, exactly. Needs convexdesign[rigorous]; not for E, D_s, I and average variance, nor with
+    constraints on the weights.
+
+    Exits with 0 when the design is proven to be within --tol, with 3 otherwise (the certificate is written all the same).
+    """
+    from convexdesign.cli.files import check_writable
+    from convexdesign.cli.output import print_json, print_line
+    from convexdesign.problemfile import check_certificate, write_certificate
+
+    check_writable(output, "--output")
+    if not tol > 0:
+        raise InputError(f"--tol {tol:g} must be positive")
+    file = find_file(source)
+    write_certificate(file.path, output, **design_given(file, weights, counts))
+    efficiency = efficiency_proven(check_certificate(output, file.path), file)
+    gap = 1.0 / efficiency - 1.0 if efficiency > 0 else float("inf")
+    good = gap <= tol
+    if as_json:
+        document = {"certificate": str(output), "certified": good, "efficiency": efficiency, "gap": gap, "tol": tol}
+        print_json(document)
+    else:
+        show(efficiency, file)
+        print_line(f"{'certificate':<16} {output}")
+        if not good:
+            print_line(f"this is NOT within the tolerance {tol:.1e}")
+    raise typer.Exit(ExitCode.CERTIFIED if good else ExitCode.NOT_CERTIFIED)
+
+
+def check(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="What `convexdesign certify` wrote.", show_default=False)
+    ],
+    source: ProblemSource,
+    as_json: AsJson = False,
+) -> None:
+    """Examine a certificate by whole numbers.
+
+    Every number in the problem file is taken as the fraction it is, and value, bound and their ratio are computed again
+    without rounding. Exits with 0 when all claims hold, with 3 when the certificate is rejected.
+    """
+    from convexdesign.cli.output import print_json, print_line
+    from convexdesign.problemfile import check_certificate
+
+    file = find_file(source)
+    try:
+        json.loads(certificate.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{certificate} is not JSON: {error}; give a file that `convexdesign certify` wrote") from None
+    efficiency, reason = None, None
+    try:
+        efficiency = efficiency_proven(check_certificate(certificate, file.path), file)
+    except InputError as error:
+        reason = str(error)
+    if as_json:
+        print_json({"accepted": efficiency is not None, "efficiency": efficiency, "reason": reason})
+    elif efficiency is not None:
+        show(efficiency, file)
+    else:
+        print_line(str(reason))
+    raise typer.Exit(ExitCode.CERTIFIED if efficiency is not None else ExitCode.NOT_CERTIFIED)
+
+
+def find_file(source: str) -> ProblemFile:
+    """The problem file, which must be one: a certificate is about the numbers in it."""
+    from convexdesign.cli.reading import find_problem
+
+    path = Path(source)
+    if path.is_file() and path.suffix.lower() != ".toml":
+        raise InputError(f"{source}: a certificate is about a problem file (TOML); state the problem in one")
+    return find_problem(source)
+
+
+def design_given(file: ProblemFile, weights: Path | None, counts: Path | None) -> dict[str, Any]:
+    """The design to certify, as a keyword; nothing for the best one."""
+    from convexdesign.cli.reading import read_design
+    from convexdesign.cli.statement import Statement
+
+    if weights is None and counts is None:
+        return {}
+    given = read_design(file.problem(), weights, counts, Statement(str(file.path)))
+    if "weights" in given and abs(given["weights"].sum() - 1.0) > SUM_TOLERANCE:
+        raise InputError(f"weights sum to {given['weights'].sum():.9g}, not 1; divide them, or give --counts")
+    return given
+
+
+# Weights whose sum is further from one than this are a mistake, not rounding.
+SUM_TOLERANCE = 1e-6
+
+
+def efficiency_proven(ratio: Fraction, file: ProblemFile) -> float:
+    """The ratio of the values, of determinants its root; rounded down."""
+    safe = float(ratio * (1 - Fraction(1, 2**52)))
+    if file.kind != "d-optimal":
+        return safe
+    return float(safe ** (1.0 / file.arms.values.shape[1]) * (1 - 2.0**-50))
+
+
+def show(efficiency: float, file: ProblemFile) -> None:
+    """What was proven, for a reader."""
+    from convexdesign.cli.output import at_least, print_line
+
+    print_line(f"{'proven':<16} efficiency at least {at_least(efficiency, 12)}, computed without rounding")
+    print_line(f"{'problem':<16} {file.title} ({file.kind}), {file.path}")

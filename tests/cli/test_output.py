@@ -1,0 +1,26 @@
+"""Proven bounds are printed so that what is printed is proven too."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from convexdesign.cli.output import at_least, at_most, finite
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(st.floats(0, 1), st.integers(3, 12))
+def test_bounds_are_rounded_outwards(number, digits):
+    """Up to the rounding of one product of doubles, which is far below the digits shown."""
+    low, high = Decimal(at_least(number, digits)), Decimal(at_most(number, digits))
+    slack = Decimal("1e-15")
+    assert low <= Decimal(number) + slack
+    assert high >= Decimal(number) - slack
+    assert high - low <= Decimal(10) ** -digits
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_what_is_not_finite_is_said(number):
+    assert at_least(number, 6) == at_most(number, 6) == str(number)
+    assert finite({"a": [number, 1.0]}) == {"a": [None, 1.0]}
