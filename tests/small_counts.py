@@ -34,12 +34,10 @@ def textbook(criterion, M):
 
 def best_by_enumeration(U, n, criterion, prior=None, lower=0, upper=np.inf):
     """The smallest criterion over all whole-number designs within the limits."""
-    best = np.inf
-    for counts in compositions(n, len(U)):
-        if np.all(counts >= lower) and np.all(counts <= upper):
-            M = (U * counts[:, None]).T @ U
-            best = min(best, textbook(criterion, M if prior is None else M + prior))
-    return best
+    every = compositions(n, len(U))
+    allowed = every[np.all((every >= lower) & (every <= upper), axis=1)]
+    M = np.einsum("ci,ir,is->crs", allowed, U, U) + (0 if prior is None else prior)
+    return min(textbook(criterion, m) for m in M)
 
 
 def tiny_problem(seed):

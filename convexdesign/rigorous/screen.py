@@ -132,7 +132,9 @@ def largest_pair(items: ExactRows, F: Floats, factor: float, exact: Callable[[In
     if first.size > EXACT_PAIRS:
         length = np.sqrt(np.square(P[first] - P[second]).sum(axis=1))
         keep = np.argsort(-length, kind="stable")
-        rest = float((length[keep[EXACT_PAIRS]] * (1.0 + 16 * UNIT) + slack) ** 2 * factor * (1.0 + 8 * UNIT))
+        rest = float(
+            (length[keep[EXACT_PAIRS]] * (1.0 + (F.shape[1] + 32) * UNIT) + slack) ** 2 * factor * (1.0 + 8 * UNIT)
+        )
         first, second = first[keep[:EXACT_PAIRS]], second[keep[:EXACT_PAIRS]]
     for i, j, v in zip(first, second, exact(first, second)):
         high = max(high, up(v))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +27,10 @@ Counts = NDArray[np.int64]
 # A weight may be dropped before rounding if that costs no more than this share of the criterion: every arm left gets
 # at least one pull.
 TRIM_LOSS = 1e-6
-# Up to this much work (arms x pulls) the exchange restarts, and `auto` also tries regret minimisation.
+# Up to this much work (arms x pulls) `auto` also tries regret minimisation, and up to this many pulls the exchange
+# restarts: beyond, one move matters less than 1 %.
 SMALL = 100_000
+FEW_PULLS = 200
 RESTARTS = 20
 # Beyond this many arms the search for the best counts is not attempted.
 OPTIMAL_ARMS = 2000
@@ -46,17 +49,26 @@ class Method(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """A whole-number design: counts (n,) int64, their total, phi of the information they give (prior included).
+    """A whole-number design: counts (n,) int64, their total, and the information they give (prior included).
 
     method: the one that found the counts. lower_bound: for `optimal`, a proven bound on phi over every whole-number
     design with this total and these limits, otherwise None; optimality_gap = value / lower_bound - 1.
     """
 
     counts: Counts
-    total: int
-    value: float
     method: Method
+    information: Array
+    criterion: Criterion
     lower_bound: float | None = None
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    @cached_property
+    def value(self) -> float:
+        """phi of the information; computed when asked for, since it may take a pass over very many targets."""
+        return self.criterion.value(self.information)
 
     @property
     def optimality_gap(self) -> float | None:
@@ -125,7 +137,8 @@ def _rounded(
         if method is Method.REGRET and np.isfinite(other.value):
             return other
         best = min(best, other, key=lambda whole: whole.value)
-    restarts = (RESTARTS if method is not Method.AUTO else RESTARTS // 4) if small else 1
+    few = small and bounds.total <= FEW_PULLS
+    restarts = (RESTARTS if method is not Method.AUTO else RESTARTS // 4) if few else 1
     counts = exchange(arms, best.counts, bounds, criterion, prior, starts=restarts, rng=rng)
     best = min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
     if method in (Method.AUTO, Method.EXCHANGE):
@@ -136,14 +149,13 @@ def _rounded(
             "use 'exchange', whose certified efficiency says how little is left to gain"
         )
     proven = prove_optimal(arms, best.counts, bounds, criterion, prior, time_limit=time_limit)
-    return Whole(proven.counts, bounds.total, proven.value, method, proven.lower_bound)
+    return replace(_whole(arms, proven.counts, criterion, prior, method), lower_bound=proven.lower_bound)
 
 
 def _whole(arms: Array, counts: Counts, criterion: Criterion, prior: Array | None, method: Method) -> Whole:
     used = np.flatnonzero(counts)
     M = (arms[used] * counts[used, None]).T @ arms[used]
-    value = criterion.value(M if prior is None else M + prior)
-    return Whole(counts, int(counts.sum()), value, method)
+    return Whole(counts, method, M if prior is None else M + prior, criterion)
 
 
 def _apportioned(weights: Array, bounds: Limits, spanning: NDArray[np.intp]) -> Counts:
