@@ -129,15 +129,27 @@ def _first(
 ) -> tuple[WorkingSet, WorkingSet]:
     """The arms of a D-optimal design, with those of the weights given, and the targets that are worst at that design."""
     size = batch_size(canonical.rank)
-    chosen, factor = _first_arms(canonical, arm_screen.vectors, max(2 * size, FEW))
+    pool = _pool(canonical, arm_screen)
+    chosen, factor = _first_arms(canonical, pool.vectors, max(2 * size, FEW))
     if start is not None:
-        chosen = np.union1d(chosen, np.flatnonzero(np.isin(arm_screen.front, np.flatnonzero(start))))
-    arms = WorkingSet(arm_screen.front.take(chosen), arm_screen.vectors.take(chosen, axis=0))
+        chosen = np.union1d(chosen, np.flatnonzero(np.isin(pool.index, np.flatnonzero(start))))
+    arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
     priced = targets.price(factor, 0.0)
     few = canonical.problem.targets.m <= FEW
     # A zero target (an oracle's best item) wants nothing, and has no logarithm.
     worst = np.flatnonzero(priced.values > 0.0) if few else violators(priced, 0.0, size, 0.5, factor)
     return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
+
+
+def _pool(canonical: Canonical, arm_screen: Screen) -> WorkingSet:
+    """The front, and arms that span: those of high leverage need not, since a direction may be known by quiet arms alone."""
+    front = WorkingSet(arm_screen.front, arm_screen.vectors)
+    if front.size == canonical.problem.arms.n:
+        return front
+    anchors = canonical.coarse[spanning(canonical.whiten_arms(canonical.coarse))]
+    missing = np.setdiff1d(anchors, front.index)
+    vectors = np.concatenate([front.vectors, canonical.whiten_arms(missing)])
+    return WorkingSet(np.concatenate([front.index, missing]), vectors)
 
 
 def _first_arms(canonical: Canonical, vectors: Floats, size: int) -> tuple[Indices, Floats]:
