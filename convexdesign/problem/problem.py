@@ -304,9 +304,9 @@ class DesignProblem:
         parameters are nuisance. For all coordinates it is D-optimality. The certificate's proof is in `certificate`.
 
         >>> import convexdesign as cd
-        >>> d = cd.solve(cd.DesignProblem.ds_optimal([[1, -1], [1, 0], [1, 1]], interest=[1]))
-        >>> round(d.value, 6), d.weights.round(3).tolist()
-        (0.0, [0.5, 0.0, 0.5])
+        >>> d = cd.solve(cd.DesignProblem.ds_optimal([[1, -2], [1, 0], [1, 2]], interest=[1]))
+        >>> round(d.value, 5), d.weights.round(3).tolist()
+        (1.38629, [0.5, 0.0, 0.5])
         """
         rows = read_rows(arms, "arms")
         K = _interest(interest, rows)
