@@ -36,6 +36,8 @@ Indices = NDArray[np.intp]
 
 # The master is solved to this share of the gap: until nothing is missing its answer only serves the next pricing.
 MASTER_SHARE = 0.1
+# Once nothing is missing, to this share of the gap asked for.
+FINAL_SHARE = 0.3
 # The D-optimal design to begin with need not be exact, but its geometry decides which targets are looked at.
 COARSE_GAP = 1e-3
 # Up to so many arms or targets all of them enter the master at once.
@@ -108,9 +110,11 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = No
         forget = prices.gap < FALL * forgot_at
         forgot_at = prices.gap if forget else forgot_at
         arms, targets, added = _next_master(point, prices, forget, tol)
-        if added == 0 and point.answer.gap > master_tol:
+        if added == 0 and (point.answer.gap > master_tol or master_tol == FINAL_SHARE * tol):
             break  # nothing is missing, and the master cannot be solved any better
-        master_tol = 0.3 * tol if prices.settled else max(MASTER_SHARE * min(prices.gap, 1.0), 0.3 * tol)
+        master_tol = FINAL_SHARE * tol
+        if not prices.settled:
+            master_tol = max(MASTER_SHARE * min(prices.gap, 1.0), master_tol)
     return _found(canonical, best[1], ended, arm_screen.passes, 0.5 * (tol - best[0]))
 
 

@@ -31,7 +31,7 @@ SMALLEST_FRONT = 5000
 # Extending the front copies vectors; beyond this share of all a pass is cheaper.
 WIDEST_FRONT = 0.05
 # Eigenvalues of F_0 F_0' are lifted to this share of their mean: a matrix that ignores a direction bounds nothing in it.
-LIFT = 1e-4
+LIFT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,7 @@ class Screen:
         self.passes = 0
         self._q: Floats | None = None
         self._inverse: Floats | None = None
+        self._lift = np.empty((0, 0))
         self._behind = np.inf if front.size < n else -np.inf
         self._stale = False
 
@@ -114,19 +115,29 @@ class Screen:
         return True
 
     def _pass(self, factor: Floats) -> float:
-        """q for all vectors at this F (or a bound on it): the largest. The front is renewed when next it is needed."""
+        """q for all vectors at this F, and the largest. The front is renewed when next it is needed."""
         eigenvalues, vectors = np.linalg.eigh(factor @ factor.T)
-        root = np.sqrt(np.maximum(eigenvalues, LIFT * eigenvalues.mean()))
-        self._q = self.values(vectors * root)
-        self._inverse = vectors.T / root[:, None]
+        lifted = np.maximum(eigenvalues, LIFT * eigenvalues.mean())
+        self._q = self.values(factor)
+        self._lift = vectors * np.sqrt(lifted - np.maximum(eigenvalues, 0.0))
+        self._inverse = vectors.T / np.sqrt(lifted)[:, None]
         self._stale = True
         self.passes += 1
         return float(self._q.max())
 
     def _renew_front(self) -> None:
+        """The vectors with the largest q, and where that is lifted also those with the largest true values."""
         assert self._q is not None
         size = max(int(SHARE * self.n), SMALLEST_FRONT)
-        self._behind = float(np.partition(self._q, self.n - size)[self.n - size]) if size < self.n else -np.inf
-        self.front = np.flatnonzero(self._q >= self._behind)
+        front = self._q >= _largest(self._q, size)
+        if self._lift.any():
+            self._q += self.values(self._lift[:, self._lift.any(axis=0)])
+        self._behind = _largest(self._q, size)
+        self.front = np.flatnonzero(front | (self._q >= self._behind))
         self.vectors = self.take(self.front)
         self._stale = False
+
+
+def _largest(values: Floats, k: int) -> float:
+    """The k-th largest value, or minus infinity if there are no more than k."""
+    return float(np.partition(values, values.size - k)[values.size - k]) if k < values.size else -np.inf

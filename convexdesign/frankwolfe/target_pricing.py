@@ -18,6 +18,8 @@ Indices = NDArray[np.intp]
 
 # Pairs kept between full scans.
 PAIRS = 50_000
+# Items whose pairs are dealt with first where there are more than twice as many.
+FEW_ITEMS = 1500
 # Targets of a kind known only by their worst: how many to ask for.
 ASKED = 1000
 
@@ -48,7 +50,8 @@ class PairPricing:
     """The front: pairs that were far apart at F_0, with the level that no other pair exceeded.
 
     The bound of `screen` holds for differences as for any vectors, so a scan over all pairs is needed only when
-    the geometry has changed much.
+    the geometry has changed much. Where items are many, pairs of a few of them, the outermost and some at random, are
+    dealt with first: their scans cost next to nothing, and the full scan then finds the geometry nearly settled.
     """
 
     def __init__(self, canonical: Canonical, targets: PairTargets):
@@ -59,28 +62,57 @@ class PairPricing:
         self.vectors: Floats = np.empty((0, canonical.rank))
         self._behind = np.inf
         self._inverse: Floats = np.empty((0, 0))
+        self._few = _few_items(canonical, targets) if targets.n_items > 2 * FEW_ITEMS else None
 
     def price(self, factor: Floats, level: float) -> Priced:
+        """As Screen.price."""
         values = self._values(factor)
-        if values.size == 0 or (values.max() <= level and not self._proven(factor, level)):
-            self._scan(factor)
-            values = self._values(factor)
-        return Priced(self.front, self.vectors, values, bool(values.max() <= level) and self._proven(factor, level))
+        if values.max(initial=0.0) <= level and not self._proven(factor, level):
+            values = self._scan_few(factor)
+            if values.max(initial=0.0) <= level:
+                self._scan_all(factor)
+                values = self._values(factor)
+        below = bool(values.max() <= level) and self._proven(factor, level)
+        return Priced(self.front, self.vectors, values, below)
 
     def _values(self, factor: Floats) -> Floats:
         image = self.vectors @ factor
         return np.asarray(np.einsum("ij,ij->i", image, image))
 
     def _proven(self, factor: Floats, level: float) -> bool:
+        if not np.isfinite(self._behind):
+            return False
         stretch = float(np.linalg.norm(self._inverse @ factor, 2) ** 2) * (1.0 + 1e-10)
         return stretch * self._behind <= level
 
-    def _scan(self, factor: Floats) -> None:
+    def _scan_few(self, factor: Floats) -> Floats:
+        """The front among the few items; their values (none once these items have no violator left)."""
+        if self._few is None:
+            return np.empty(0)
+        few = PairTargets(self.targets.items.take(self._few, axis=0))
+        index, _ = few.front(self.canonical.basis @ factor, PAIRS)
+        first, second = (self._few.take(part) for part in np.divmod(index, few.n_items))
+        self.front = first * self.targets.n_items + second
+        self.vectors = self.canonical.whiten_targets(self.front)
+        return self._values(factor)
+
+    def _scan_all(self, factor: Floats) -> None:
+        self._few = None
         self.front, rest = self.targets.front(self.canonical.basis @ factor, PAIRS)
         self.vectors = self.canonical.whiten_targets(self.front)
         self._behind = rest / self.canonical.target_scale
         self._inverse = np.asarray(np.linalg.inv(factor), dtype=float)
         self.passes += 1
+
+
+def _few_items(canonical: Canonical, targets: PairTargets) -> Indices:
+    """The FEW_ITEMS / 2 items farthest from the mean in whitened coordinates, and as many others at random, in order."""
+    image = np.asarray(targets.items, dtype=float) @ canonical.basis
+    image -= image.mean(axis=0)
+    distance = np.einsum("ij,ij->i", image, image)
+    outermost = np.argpartition(-distance, FEW_ITEMS // 2)[: FEW_ITEMS // 2]
+    random = np.random.default_rng(0).choice(targets.n_items, FEW_ITEMS // 2, replace=False)
+    return np.union1d(outermost, random)
 
 
 class WorstPricing:

@@ -16,8 +16,11 @@ __all__ = ["WorkingSet", "batch_size", "first_arms", "spanning", "violators"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# How far beyond the limit to look for vectors that are not too close to one another.
+# Candidates are compared in groups of so many times the limit, and never more of them in all: there may be many copies.
 LOOK_AHEAD = 5
+MOST_LOOKED_AT = 5000
+# Vectors closer than this are one.
+SAME = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,27 +57,40 @@ class WorkingSet:
 def violators(priced: Priced, level: float, limit: int, gap: float, factor: Floats | None = None) -> Indices:
     """Up to `limit` of the priced vectors above the level, largest first, leaving out any nearly parallel to one taken.
 
-    Nearly parallel means |cos| > 1 - sqrt(gap)/4 after the map by the factor (r, k): far from the optimum one of a
-    cluster speaks for all of it.
+    Nearly parallel means |cos| > 1 - sqrt(gap)/4 (at least 1/2) after the map by the factor (r, k): far from the optimum
+    one of a cluster speaks for all of it. Where too few would be left, as among many near-copies, less is asked for.
     """
     above = np.flatnonzero(priced.values > level)
-    if above.size > LOOK_AHEAD * limit:
-        above = above[np.argpartition(-priced.values.take(above), LOOK_AHEAD * limit)[: LOOK_AHEAD * limit]]
+    if above.size > MOST_LOOKED_AT:
+        above = above[np.argpartition(-priced.values.take(above), MOST_LOOKED_AT)[:MOST_LOOKED_AT]]
     order = above[np.argsort(-priced.values.take(above), kind="stable")]
     unit = priced.vectors.take(order, axis=0)
     if factor is not None:
         unit = unit @ factor
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    close = np.abs(unit @ unit.T) > 1.0 - np.sqrt(max(gap, 0.0)) / 4.0
-    free = np.ones(order.size, dtype=bool)
-    taken: list[int] = []
-    for i in range(order.size):
-        if free[i]:
-            taken.append(i)
-            if len(taken) == limit:
-                break
-            free &= ~close[i]
+    apart = min(0.5, np.sqrt(max(gap, 0.0)) / 4.0)
+    taken = _apart(unit, apart, limit)
+    while taken.size < min(limit // 2, order.size) and apart > SAME:
+        apart /= 10.0
+        taken = _apart(unit, apart, limit)
     return order.take(taken)
+
+
+def _apart(unit: Floats, apart: float, limit: int) -> Indices:
+    """The first `limit` unit vectors no two of which have |cos| > 1 - apart, group by group."""
+    taken: list[int] = []
+    step = LOOK_AHEAD * limit
+    for start in range(0, unit.shape[0], step):
+        group = unit[start : start + step]
+        free = np.abs(group @ unit[taken].T).max(axis=1, initial=0.0) <= 1.0 - apart
+        close = np.abs(group @ group.T) > 1.0 - apart
+        for i in np.flatnonzero(free).tolist():
+            if free[i]:
+                taken.append(start + i)
+                if len(taken) == limit:
+                    return np.array(taken, dtype=np.intp)
+                free &= ~close[i]
+    return np.array(taken, dtype=np.intp)
 
 
 def first_arms(vectors: Floats, size: int) -> Indices:
