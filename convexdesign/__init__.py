@@ -13,10 +13,13 @@ from convexdesign.certificate import Certificate
 from convexdesign.design import Design, ExactDesign, Status
 from convexdesign.efficiencies import efficiencies
 from convexdesign.errors import (
+    ConflictError,
     ConvergenceWarning,
     ConvexDesignError,
+    DamagedStoreError,
     InputError,
     SolverError,
+    StoreError,
     UnidentifiableError,
 )
 from convexdesign.problem import BlockArms, DesignProblem
@@ -26,14 +29,17 @@ from convexdesign.verify import Verification, verify
 __all__ = [
     "BlockArms",
     "Certificate",
+    "ConflictError",
     "ConvergenceWarning",
     "ConvexDesignError",
+    "DamagedStoreError",
     "Design",
     "DesignProblem",
     "ExactDesign",
     "InputError",
     "SolverError",
     "Status",
+    "StoreError",
     "UnidentifiableError",
     "Verification",
     "efficiencies",
@@ -44,14 +50,17 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import convexdesign` costs NumPy and little more.
-_SUBPACKAGES = ("estimation", "features", "identification", "instances", "simulation")
+_SUBPACKAGES = ("estimation", "experiment", "features", "identification", "instances", "simulation")
+_NAMES = {"Experiment": "convexdesign.experiment"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return import_module(f"convexdesign.{name}")
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'convexdesign' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBPACKAGES})
+    return sorted({*globals(), *_SUBPACKAGES, *_NAMES})

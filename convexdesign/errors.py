@@ -1,10 +1,13 @@
-"""What can go wrong, as types: bad input, targets that no measurement informs, solvers that give up."""
+"""What can go wrong, as types: bad input, targets that no measurement informs, solvers and stores that give up."""
 
 __all__ = [
+    "ConflictError",
     "ConvergenceWarning",
     "ConvexDesignError",
+    "DamagedStoreError",
     "InputError",
     "SolverError",
+    "StoreError",
     "UnidentifiableError",
 ]
 
@@ -23,6 +26,18 @@ class UnidentifiableError(ConvexDesignError):
 
 class SolverError(ConvexDesignError):
     """Every solver that was tried failed to return anything usable."""
+
+
+class StoreError(ConvexDesignError):
+    """The file of an experiment could not be read or written; what was asked for did not happen."""
+
+
+class DamagedStoreError(StoreError):
+    """The file of an experiment is not what was written to it: nothing it says is used."""
+
+
+class ConflictError(ConvexDesignError):
+    """A result was told again under its key, with other content; nothing was changed."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.errors import InputError
+from convexdesign.errors import InputError, SolverError
 from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
 from convexdesign.estimation.error_bound import Noise
 from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn
@@ -24,6 +24,9 @@ from convexdesign.problem.read import read_positive
 __all__ = ["HRage"]
 
 Floats = NDArray[np.float64]
+
+# Budgets that do not look at the design they are for need one that is optimal to this gap, far less than their slack.
+OPTIMAL_ENOUGH = 1e-2
 
 
 class HRage(GapElimination):
@@ -101,7 +104,12 @@ class HRage(GapElimination):
         return Head(rows, budget, self.variance_bounds, plan=plan)
 
     def _proportions(self, problem: DesignProblem, tol: float) -> Floats:
-        return self._allocate(problem, tol=tol).weights
+        found = self._allocate(problem, tol=tol)
+        if self.burn_in_kind in ("paper", "released") and found.gap > OPTIMAL_ENOUGH:
+            raise SolverError(
+                f"burn_in={self.burn_in_kind!r} is for optimal designs, and this one has gap {found.gap:.2g}"
+            )
+        return found.weights
 
     def _forget_designs(self) -> None:
         super()._forget_designs()

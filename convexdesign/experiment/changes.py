@@ -1,0 +1,123 @@
+"""What people decide about an experiment that runs: results that will not come, corrections, arms withdrawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation import Observations
+from convexdesign.estimation.observations import whole_counts
+from convexdesign.experiment.admission import pulls_in
+from convexdesign.experiment.columns import pulls
+from convexdesign.experiment.delivery import checked_key, reward_rows, summary_under
+from convexdesign.experiment.events import Draft, Kind
+from convexdesign.experiment.ledger import Asked, Ledger, Phase
+from convexdesign.experiment.results import RewardRows, Summary, content_record
+
+__all__ = ["amendment", "missing", "withdrawal"]
+
+Indices = NDArray[np.intp]
+
+
+def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reason: str) -> Draft:
+    """The event that some results of a batch will never come; InputError where they are not due."""
+    due = asked.outstanding
+    number = asked.batch.id
+    if not due.any():
+        raise InputError(f"batch {number} waits for no results")
+    index = np.flatnonzero(due) if arms is None else _arms(arms, due.size)
+    if counts is None:
+        wanted = due[index]
+    else:
+        if arms is None:
+            raise InputError("counts= says how many of each of arms=; give both")
+        wanted = whole_counts(counts, "counts", index.size)
+    lost = np.zeros_like(due)
+    lost[index] = wanted
+    surplus = np.flatnonzero(lost > due)
+    if surplus.size:
+        i = surplus[0]
+        raise InputError(f"arm {i}: batch {number} waits for {due[i]} results, {lost[i]} cannot be missing")
+    if not lost.any():
+        raise InputError(f"batch {number} waits for no results of these arms")
+    return Draft(Kind.MISSING, {"batch": number, "reason": reason} | pulls(lost))
+
+
+def amendment(
+    ledger: Ledger,
+    key: str,
+    observations: Observations | None,
+    arm: int | None,
+    reward: float | None,
+    reason: str,
+    set_aside: bool,
+) -> Draft:
+    """The event that corrects what was told under a key. InputError where it cannot be, with the reason."""
+    old = ledger.results.find(checked_key(key))
+    if old is None:
+        raise InputError(f"nothing was told under the key {key!r}")
+    round_ = ledger.round_of(old.batch)
+    if round_ is None:
+        raise InputError(f"{key!r} belongs to batch {old.batch}, which was set aside; it has no effect any more")
+    part: RewardRows | Summary
+    if observations is not None and arm is None and reward is None:
+        part = summary_under(old.batch, key, observations, ledger.n_arms)
+    elif observations is None and reward is not None:
+        known = old.arms[0] if arm is None and old.count is None else arm
+        if known is None:
+            raise InputError(f"{key!r} holds observations; give observations=, or arm= and reward=")
+        part = reward_rows(old.batch, [key], [known], [reward], ledger.n_arms)
+    else:
+        raise InputError("give reward= (and arm=), or observations=")
+    new = part.content(0)
+    if new == old:
+        raise InputError(f"{key!r} has this content already")
+    asked = ledger.batches[old.batch]
+    more = pulls_in(part, ledger.n_arms) - old.pulls(ledger.n_arms)
+    surplus = np.flatnonzero(more > asked.outstanding)
+    if surplus.size:
+        raise InputError(f"arm {surplus[0]}: batch {old.batch} does not ask for so many pulls")
+    taken = [arm for arm in ledger.withdrawn if more[arm] < 0]
+    if taken:
+        raise InputError(f"arm {taken[0]} is withdrawn: pulls taken from it could not be made again")
+    later = ledger.later(round_)
+    if ledger.used_after(round_) and not set_aside:
+        chosen = f"batches {later}" if later else "the answer"
+        raise InputError(
+            f"{chosen} were chosen by what {key!r} told; with set_aside=True they count no more, and the experiment goes "
+            "on from the corrected round"
+        )
+    body = {"key": key, "content": content_record(new), "before": content_record(old)}
+    return Draft(Kind.AMENDED, body | {"reason": reason, "set_aside": later})
+
+
+def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> Draft:
+    """The event that arms are withdrawn. InputError for unknown arms, all arms, or when nothing more is asked anyway."""
+    if ledger.phase in (Phase.DONE, Phase.STOPPED):
+        raise InputError(f"the experiment waits for {ledger.phase.value}; there is nothing to withdraw from")
+    index = _arms(arms, ledger.n_arms)
+    gone = set(ledger.withdrawn)
+    if not index.size or gone >= set(index.tolist()):
+        raise InputError("these arms are withdrawn already" if index.size else "give the arms to withdraw")
+    if len(gone | set(index.tolist())) == ledger.n_arms:
+        raise InputError("no arm would be left to pull")
+    current = ledger.current
+    waits = current is not None and bool(current.lost[index].any())
+    body: dict[str, Any] = {"arms": index.tolist(), "reason": reason}
+    return Draft(Kind.WITHDRAWN, body | {"set_aside": sorted(current.ids) if current is not None and waits else []})
+
+
+def _arms(arms: ArrayLike, n: int) -> Indices:
+    """Distinct indices of arms, increasing."""
+    index = np.atleast_1d(np.asarray(arms))
+    if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+        raise InputError(f"arms must be indices, got dtype {index.dtype}")
+    unknown = np.flatnonzero((index < 0) | (index >= n))
+    if unknown.size:
+        raise InputError(f"arm {index[unknown[0]]} is unknown; arms are numbered 0 to {n - 1}")
+    if np.unique(index).size < index.size:
+        raise InputError("an arm is named twice")
+    return index.astype(np.intp)

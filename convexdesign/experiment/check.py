@@ -1,0 +1,123 @@
+"""The whole of a store, proven again: its pages, its checksums, its sums, and what was decided by them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from convexdesign.errors import ConvexDesignError
+from convexdesign.experiment.admission import admit
+from convexdesign.experiment.columns import summary
+from convexdesign.experiment.events import Event, Kind
+from convexdesign.experiment.folding import fold
+from convexdesign.experiment.ledger import Ledger, Withdrawal
+from convexdesign.experiment.results import RewardRows, Summary, content_from_record
+from convexdesign.experiment.specification import algorithm_from
+from convexdesign.experiment.store import Store
+from convexdesign.identification import GuaranteeWarning, Identifier
+
+__all__ = ["Report", "check"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was checked, and what was found wrong, in words; no problems, and everything in the store holds.
+
+    differences: rounds that this machine would have decided otherwise, by the last digits; the record counts.
+    """
+
+    events: int
+    rounds: int
+    results: int
+    checksum: str
+    problems: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+def check(path: str | os.PathLike[str]) -> Report:
+    """Verify a store from its pages up, without believing anything that can be recomputed.
+
+    SQLite's own full check; every checksum; that every result fits its batch and no key counts twice; that the sums of
+    every round are those of its results; that the algorithm, given them, comes to the recorded decisions. Raises
+    DamagedStoreError where the log cannot be read at all.
+    """
+    with Store.open(path) as store:
+        store.check_structure(thorough=True)
+        with store.transaction(write=False):
+            events = store.read()
+    ledger, problems = Ledger(), []
+    for event in events:
+        problems += _refused(ledger, event)
+        ledger.apply(event)
+        if event.kind is Kind.CLOSED:
+            problems += _wrong_sums(ledger, event)
+    try:
+        differences = _decisions(ledger)
+    except (ConvexDesignError, ArithmeticError, LookupError) as error:
+        differences = []
+        problems.append(f"the algorithm does not follow the record: {error}")
+    checksum = events[-1].checksum.hex()
+    return Report(len(events), len(ledger.rounds), len(ledger.results), checksum, tuple(problems), tuple(differences))
+
+
+def _refused(ledger: Ledger, event: Event) -> list[str]:
+    """Why an event could not have been accepted when it was."""
+    if event.kind not in (Kind.TOLD, Kind.SUMMARISED):
+        return []
+    body = event.body
+    part: RewardRows | Summary
+    if event.kind is Kind.TOLD:
+        part = RewardRows.from_record(body)
+    else:
+        content = content_from_record(body)
+        part = Summary(content.batch, body["key"], content)
+    try:
+        _, receipt = admit(ledger, part)
+    except ConvexDesignError as error:
+        return [f"event {event.seq}: {error}"]
+    return [f"event {event.seq}: {receipt.repeated} of its keys were known"] if receipt.repeated else []
+
+
+def _wrong_sums(ledger: Ledger, event: Event) -> list[str]:
+    """Whether a round's sums are those of its results: counts exactly, the rest to the last bit or nearly."""
+    round_ = ledger.round_of(event.body["batch"])
+    if round_ is None or round_.folded is None:
+        return [f"event {event.seq}: it closes a round that is not there"]
+    again = fold(ledger.results, round_.ids, ledger.n_arms)
+    if not np.array_equal(again.count, round_.counts):
+        return [f"event {event.seq}: the round was closed before its results were complete"]
+    if summary(again) == summary(round_.folded):
+        return []
+    close = np.allclose(again.mean, round_.folded.mean, rtol=1e-9) and np.allclose(
+        again.m2, round_.folded.m2, rtol=1e-9
+    )
+    return [] if close else [f"event {event.seq}: the sums are not those of the results"]
+
+
+def _decisions(ledger: Ledger) -> list[str]:
+    """Rounds before which this machine would have had other survivors than the record."""
+    algorithm = algorithm_from(ledger.specification)
+    differences = []
+    for number, step in enumerate(ledger.steps):
+        if isinstance(step, Withdrawal):
+            algorithm.withdraw(step.arms)
+            continue
+        if _standing(algorithm) != {side: step.memory[side] for side in ("undecided", "above", "below")}:
+            differences.append(f"before step {number}")
+        batch = algorithm.resume(step.counts, step.memory)
+        if step.folded is None:
+            return differences
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)
+            algorithm.tell(batch, step.folded)
+    finished = ledger.finished
+    if finished is not None and finished["survivors"] != algorithm.standing.undecided.tolist():
+        differences.append("in the result")
+    return differences
+
+
+def _standing(algorithm: Identifier) -> dict[str, list[int]]:
+    return {side: getattr(algorithm.standing, side).tolist() for side in ("undecided", "above", "below")}

@@ -1,0 +1,386 @@
+"""An experiment that outlives its processes: ask and tell on a log that loses nothing it has acknowledged."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from convexdesign.errors import InputError, SolverError, UnidentifiableError
+from convexdesign.estimation import Batch, Observations
+from convexdesign.experiment.admission import Receipt, admit, batch_of
+from convexdesign.experiment.changes import amendment, missing, withdrawal
+from convexdesign.experiment.columns import pulls, summary
+from convexdesign.experiment.delivery import reward_rows, summary_under
+from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained
+from convexdesign.experiment.folding import fold
+from convexdesign.experiment.ledger import Ledger, Phase
+from convexdesign.experiment.replay import Replay, result_from
+from convexdesign.experiment.results import RewardRows, Summary, content_record
+from convexdesign.experiment.specification import algorithm_from, describe
+from convexdesign.experiment.status import Standing, standing_of
+from convexdesign.experiment.store import FORMAT, Store
+from convexdesign.identification import GuaranteeWarning, Result
+
+__all__ = ["Experiment"]
+
+T = TypeVar("T")
+Path = str | os.PathLike[str]
+
+# How long one method may work on one design before the next is tried.
+DESIGN_SECONDS = 300.0
+
+
+class Experiment:
+    """Durable ask/tell: every batch and every result is an event in one SQLite file, and the state is their replay.
+
+    Any number of processes may hold the same experiment; one of them asking is all of them asking. A tell that
+    returned is on the disk. Results come in any order and in parts, each under a key; the same key with the same
+    content has no effect, so that whatever may have been lost on the way can be told again.
+
+    design_seconds: how long one method may work on one design before another is tried.
+
+    >>> import pathlib, tempfile
+    >>> import convexdesign as cd
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "study.db"
+    >>> world = cd.instances.soare(kappa=2.0)
+    >>> x = cd.Experiment.create(path, cd.identification.Rage(world.arms, variance_bounds=(1.0, 2.0)))
+    >>> batch = x.ask()
+    >>> x.tell(batch.id, arms=[0, 0], rewards=[1.1, 0.7], keys=["visit-1", "visit-2"]).outstanding == batch.total - 2
+    True
+    >>> x.tell(batch.id, arms=[0], rewards=[0.7], keys=["visit-2"]).repeated
+    1
+    >>> x.close(); cd.Experiment.open(path).status().told
+    2
+    """
+
+    def __init__(self, store: Store, design_seconds: float = DESIGN_SECONDS) -> None:
+        self.design_seconds = design_seconds
+        self._store = store
+        self._lock = threading.RLock()
+        self._warned: set[str] = set()
+        self._start_over()
+        self._look()
+
+    @classmethod
+    def create(cls, path: Path, algorithm: Any, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
+        """Begin an experiment in a new file. InputError where the file exists, or the algorithm cannot be described."""
+        from convexdesign import __version__
+
+        specification = describe(algorithm)
+        algorithm_from(specification)  # what cannot be rebuilt is refused here, not at the first ask
+        body = {"format": FORMAT, "version": __version__, "specification": specification}
+        Store.create(path, chained([Draft(Kind.CREATED, body)], -1, GENESIS))
+        return cls.open(path, design_seconds=design_seconds)
+
+    @classmethod
+    def open(cls, path: Path, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
+        """Go on with an experiment; the whole log is read and its checksums are verified.
+
+        Raises InputError where there is no such store or its format is of the future, DamagedStoreError where it is not
+        what was written.
+        """
+        store = Store.open(path)
+        try:
+            return cls(store, design_seconds)
+        except BaseException:
+            store.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+    def __enter__(self) -> Experiment:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------- asking
+
+    def ask(self) -> Batch:
+        """The batch to measure next: the open one, or a new one once all results of the last are in.
+
+        Raises InputError when there is a result, UnidentifiableError where the arms that are left cannot tell what is
+        asked (the directions are named), SolverError where no method finds a certified design (nothing is asked then).
+        """
+        with self._lock:
+            self._advance()
+            ledger = self._ledger
+            if ledger.phase is Phase.DONE:
+                raise InputError("the experiment is done and asks for nothing more; call result()")
+            assert ledger.open is not None
+            return ledger.open.batch
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result. Plans the next batch, where none is open, to know."""
+        with self._lock:
+            self._advance()
+            return self._ledger.phase is Phase.DONE
+
+    def result(self) -> Result:
+        """What was found. Raises InputError while results are awaited."""
+        if not self.done:
+            left = int(self._ledger.open.outstanding.sum()) if self._ledger.open else 0
+            raise InputError(f"the experiment is not done: results of {left} pulls are awaited")
+        assert self._ledger.finished is not None
+        return result_from(self._ledger.finished)
+
+    def status(self) -> Standing:
+        """Where the experiment stands; nothing is planned or written."""
+        with self._lock:
+            self._look()
+            return standing_of(self._ledger, self._replay.follow(self._ledger), self._replay.doubts)
+
+    # ---------------------------------------------------------------- telling
+
+    def tell(
+        self,
+        batch: Batch | int,
+        observations: Observations | None = None,
+        *,
+        key: str | None = None,
+        arms: ArrayLike | None = None,
+        rewards: ArrayLike | None = None,
+        keys: Sequence[str] | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Record results of a batch (or its id): observations under one key, or single rewards under one key each.
+
+        Without a key, observations must be the whole batch. All is checked before anything is written, and all or
+        nothing is recorded; with dry_run nothing, whatever the receipt says. Keys are those of the whole experiment.
+
+        Raises InputError for numbers that are not finite, unknown arms, more pulls than asked; ConflictError where a key
+        is known with other content; StoreError where the file cannot be written.
+        """
+        part = self._part(batch, observations, key, arms, rewards, keys)
+        return self.tell_all([part], dry_run=dry_run)[0]
+
+    def tell_all(self, parts: Sequence[RewardRows | Summary], *, dry_run: bool = False) -> list[Receipt]:
+        """Record several parts, all or none."""
+        receipts = []
+        with self._writing() as write:
+            for part in parts:
+                new, receipt = admit(self._ledger, part)
+                receipts.append(receipt)
+                if isinstance(new, RewardRows):
+                    write(Draft(Kind.TOLD, new.record()))
+                elif new is not None:
+                    write(Draft(Kind.SUMMARISED, {"key": new.key} | content_record(new.observed)))
+            if dry_run:
+                raise _DryRun
+            self._close_round(write)
+        return receipts
+
+    def mark_missing(
+        self, batch: Batch | int, arms: ArrayLike | None = None, counts: ArrayLike | None = None, *, reason: str = ""
+    ) -> Standing:
+        """Say that results of a batch will never come: of all arms, some arms, or so many of each; all that are due.
+
+        The batch then waits for them no more, and the next `ask` asks for as many pulls again, so that every round
+        has the pulls that its promise needs. The promise then holds if results went missing whatever their values
+        were; the status says so from now on.
+        """
+        with self._writing() as write:
+            write(missing(batch_of(self._ledger, _number(batch)), arms, counts, reason))
+            self._close_round(write)
+        return self.status()
+
+    def amend(
+        self,
+        key: str,
+        *,
+        observations: Observations | None = None,
+        arm: int | None = None,
+        reward: float | None = None,
+        reason: str = "",
+        set_aside: bool = False,
+    ) -> Standing:
+        """Correct what was told under a key; the first content stays in the log.
+
+        Where later batches, or the answer, were chosen by it already, that is refused unless set_aside=True: they then
+        count no more, and the experiment goes on from the corrected round.
+        """
+        with self._writing() as write:
+            write(amendment(self._ledger, key, observations, arm, reward, reason, set_aside))
+            self._close_round(write)
+        return self.status()
+
+    def withdraw(self, arms: ArrayLike, *, reason: str = "") -> Standing:
+        """Never ask for these arms (indices) again.
+
+        A round that still waits for one of them is set aside, with the results it has, and its design is solved again
+        without them. Where the other arms cannot tell the items apart any more, the next `ask` stops the experiment and
+        names the directions.
+        """
+        with self._writing() as write:
+            write(withdrawal(self._ledger, arms, reason))
+        return self.status()
+
+    # ---------------------------------------------------------------- the log
+
+    def events(self) -> list[Event]:
+        """Everything that happened, verified, from the beginning."""
+        with Store.open(self._store.path) as store, store.transaction(write=False):
+            return store.read()
+
+    def transcript(self) -> dict[str, Any]:
+        """All that counts as plain data; the same for any order of delivery, any crashes and any clocks."""
+        with self._lock:
+            self._look()
+            return self._ledger.transcript()
+
+    def digest(self) -> str:
+        """A fingerprint of the transcript, to the last bit."""
+        with self._lock:
+            self._look()
+            return self._ledger.digest()
+
+    def __repr__(self) -> str:
+        phase = self._ledger.phase
+        return f"Experiment({str(self._store.path)!r}: {self._ledger.events} events, waits for {phase.value})"
+
+    # ---------------------------------------------------------------- inside
+
+    def _start_over(self) -> None:
+        """Forget the state, which the log has too."""
+        self._store.rewind()
+        self._ledger = Ledger()
+        self._replay = Replay()
+
+    def _catch_up(self) -> None:
+        """Take in what any process has written; to be called in a transaction."""
+        if self._ledger.events != self._store.seq + 1:
+            self._start_over()
+        for event in self._store.read():
+            self._ledger.apply(event)
+
+    def _look(self) -> None:
+        with self._lock, self._store.transaction(write=False):
+            self._catch_up()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Callable[[Draft], None]]:
+        """A transaction in which drafts are appended and take effect; all or none of them stay."""
+        written = False
+
+        def write(draft: Draft) -> None:
+            nonlocal written
+            written = True
+            for event in self._store.append([draft]):
+                self._ledger.apply(event)
+
+        with self._lock:
+            try:
+                with self._store.transaction(write=True):
+                    self._catch_up()
+                    yield write
+            except BaseException as error:
+                if written:
+                    self._start_over()
+                if not isinstance(error, _DryRun):
+                    raise
+
+    def _close_round(self, write: Callable[[Draft], None]) -> None:
+        """Add up a round whose results are complete."""
+        current = self._ledger.current
+        if current is not None and current.open is None and not current.lost.any():
+            folded = fold(self._ledger.results, current.ids, self._ledger.n_arms)
+            write(Draft(Kind.CLOSED, {"batch": max(current.ids)} | summary(folded)))
+
+    def _advance(self) -> None:
+        """Make the next batch, or the result, an event, where one is due."""
+        while True:
+            self._look()
+            if self._ledger.phase is Phase.STOPPED:
+                raise UnidentifiableError(str(self._ledger.stopped))
+            if self._ledger.phase is not Phase.READY:
+                return
+            seen = self._store.seq
+            draft, error = self._next()
+            with self._writing() as write:
+                if self._store.seq != seen:
+                    continue  # another process was faster
+                if draft is not None:
+                    write(draft)
+                else:
+                    self._close_round(write)
+            if error is not None:
+                raise error
+
+    def _next(self) -> tuple[Draft | None, Exception | None]:
+        """The event that is due, None to add up a complete round; and the error that it must end with."""
+        current = self._ledger.current
+        if current is not None:
+            if not current.lost.any():
+                return None, None
+            body = {"batch": len(self._ledger.batches), "memory": current.memory, "designs": []}
+            return Draft(Kind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost)), None
+        try:
+            draft = self._replay.plan(self._ledger, self.design_seconds)
+        except UnidentifiableError as error:
+            return Draft(Kind.STOPPED, {"message": str(error)}), None
+        except SolverError as error:
+            return Draft(Kind.FAILED, {"message": str(error), "designs": self._replay.attempts}), error
+        finally:
+            self._warn()
+        return draft, None
+
+    def _warn(self) -> None:
+        """GuaranteeWarning for what the results contradict, once in this process."""
+        for doubt in self._replay.doubts:
+            if doubt not in self._warned:
+                self._warned.add(doubt)
+                warnings.warn(doubt, GuaranteeWarning, stacklevel=5)
+
+    def _part(
+        self,
+        batch: Batch | int,
+        observations: Observations | None,
+        key: str | None,
+        arms: ArrayLike | None,
+        rewards: ArrayLike | None,
+        keys: Sequence[str] | None,
+    ) -> RewardRows | Summary:
+        """What is told, checked by itself."""
+        number, n = _number(batch), self._ledger.n_arms
+        single = [value is not None for value in (arms, rewards, keys)]
+        if (observations is None) == (not any(single)) or (any(single) and not all(single)):
+            raise InputError("give observations= and key=, or arms=, rewards= and keys=")
+        if observations is not None:
+            if key is None:
+                key = self._whole_batch_key(number, observations)
+            return summary_under(number, key, observations, n)
+        if key is not None:
+            raise InputError("single rewards have one key each; give keys=, not key=")
+        assert keys is not None
+        assert arms is not None
+        assert rewards is not None
+        return reward_rows(number, keys, arms, rewards, n)
+
+    def _whole_batch_key(self, number: int, observations: Any) -> str:
+        self._look()
+        whole = batch_of(self._ledger, number).batch.counts
+        if isinstance(observations, Observations) and np.array_equal(observations.count, whole):
+            return f"batch-{number}"
+        raise InputError(
+            "give key=, a name for these results, since they are a part of the batch: told again under it, they do not "
+            "count twice"
+        )
+
+
+class _DryRun(Exception):
+    """Undoes a transaction that was only tried."""
+
+
+def _number(batch: Batch | int) -> int:
+    return batch.id if isinstance(batch, Batch) else batch

@@ -1,0 +1,268 @@
+"""What the events add up to: batches, rounds, results and what became of them. Only data; no algorithm, no solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.estimation import Batch, Observations
+from convexdesign.experiment.columns import pulls, pulls_of, summary, summary_of
+from convexdesign.experiment.events import Event, Kind, plain_json
+from convexdesign.experiment.results import (
+    Content,
+    Results,
+    RewardRows,
+    Summary,
+    content_from_record,
+)
+
+__all__ = ["Asked", "Ledger", "Phase", "Round", "Withdrawal"]
+
+Counts = NDArray[np.int64]
+
+
+class Phase(Enum):
+    """What an experiment waits for; the value says it in words."""
+
+    WAITING = "results of the open batch"
+    READY = "the next batch: ask"
+    DONE = "nothing: there is a result"
+    STOPPED = "nothing: the arms that are left cannot tell what is asked"
+
+
+@dataclass(eq=False)
+class Asked:
+    """A batch (counts (n,)), what was told of it, what is known to be missing, and whether it still counts."""
+
+    batch: Batch
+    told: Counts
+    missing: Counts
+    set_aside: bool = False
+
+    @property
+    def outstanding(self) -> Counts:
+        """Pulls (n,) whose results are still to come."""
+        if self.set_aside:
+            return np.zeros_like(self.told)
+        return self.batch.counts - self.told - self.missing
+
+
+@dataclass(eq=False)
+class Round:
+    """What an algorithm asked for at once: a batch, and more batches in place of results that went missing.
+
+    memory: of the algorithm when it asked. folded: all its results, once they are complete.
+    """
+
+    counts: Counts
+    memory: dict[str, Any]
+    batches: list[Asked]
+    folded: Observations | None = None
+
+    @property
+    def ids(self) -> set[int]:
+        """The ids of its batches."""
+        return {asked.batch.id for asked in self.batches}
+
+    @property
+    def told(self) -> Counts:
+        """Results (n,) so far."""
+        return np.asarray(np.sum([asked.told for asked in self.batches], axis=0))
+
+    @property
+    def open(self) -> Asked | None:
+        """The first batch with results to come."""
+        return next((asked for asked in self.batches if asked.outstanding.any()), None)
+
+    @property
+    def lost(self) -> Counts:
+        """Pulls (n,) that must be asked for again, once no batch is open."""
+        return self.counts - self.told
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """Arms that were withdrawn, by their indices."""
+
+    arms: tuple[int, ...]
+
+
+@dataclass
+class Ledger:
+    """The state after some events: `apply` takes the next one.
+
+    steps: rounds and withdrawals that count, in order. batches: all that were ever asked for.
+    """
+
+    specification: dict[str, Any] = field(default_factory=dict)
+    n_arms: int = 0
+    batches: list[Asked] = field(default_factory=list)
+    steps: list[Round | Withdrawal] = field(default_factory=list)
+    results: Results = field(default_factory=Results)
+    finished: dict[str, Any] | None = None
+    stopped: str | None = None
+    amendments: int = 0
+    events: int = 0
+
+    # ---------------------------------------------------------------- questions
+
+    @property
+    def rounds(self) -> list[Round]:
+        """The rounds that count."""
+        return [step for step in self.steps if isinstance(step, Round)]
+
+    @property
+    def last_round(self) -> Round | None:
+        """The round that was asked for last, of those that count."""
+        return next((step for step in reversed(self.steps) if isinstance(step, Round)), None)
+
+    @property
+    def current(self) -> Round | None:
+        """The round whose results are not complete; None between rounds."""
+        last = self.last_round
+        return last if last is not None and last.folded is None else None
+
+    @property
+    def open(self) -> Asked | None:
+        """The batch that results are awaited for."""
+        return None if self.current is None else self.current.open
+
+    @property
+    def withdrawn(self) -> list[int]:
+        """All arms withdrawn, increasing."""
+        return sorted({arm for step in self.steps if isinstance(step, Withdrawal) for arm in step.arms})
+
+    @property
+    def phase(self) -> Phase:
+        """What is waited for."""
+        if self.stopped is not None:
+            return Phase.STOPPED
+        if self.finished is not None:
+            return Phase.DONE
+        return Phase.READY if self.open is None else Phase.WAITING
+
+    def round_of(self, batch: int) -> Round | None:
+        """The round a batch belongs to; None where it was set aside."""
+        return next((round_ for round_ in self.rounds if batch in round_.ids), None)
+
+    def used_after(self, round_: Round) -> bool:
+        """Whether later batches, or the result, were chosen by what this round told."""
+        return round_ is not self.last_round or self.finished is not None
+
+    def later(self, round_: Round) -> list[int]:
+        """The ids of all batches of later rounds."""
+        rounds = self.rounds
+        return sorted(i for later in rounds[rounds.index(round_) + 1 :] for i in later.ids)
+
+    def transcript(self) -> dict[str, Any]:
+        """All that counts, and nothing of how it came in: equal for equal experiments, whatever the order of delivery."""
+        steps: list[dict[str, Any]] = []
+        for step in self.steps:
+            if isinstance(step, Withdrawal):
+                steps.append({"withdrawn": list(step.arms)})
+                continue
+            batches = [
+                {"id": a.batch.id, "counts": pulls(a.batch.counts), "told": pulls(a.told), "missing": pulls(a.missing)}
+                for a in step.batches
+            ]
+            folded = None if step.folded is None else summary(step.folded)
+            steps.append({"batches": batches, "memory": step.memory, "folded": folded})
+        return {"specification": self.specification, "steps": steps, "result": self.finished, "stopped": self.stopped}
+
+    def digest(self) -> str:
+        """A fingerprint of the transcript, to the last bit of every number."""
+        return blake2b(plain_json(self.transcript()).encode(), digest_size=16).hexdigest()
+
+    # ---------------------------------------------------------------- events
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        handlers: dict[Kind, Callable[[dict[str, Any]], None]] = {
+            Kind.CREATED: self._created,
+            Kind.ASKED: self._asked,
+            Kind.TOLD: self._told,
+            Kind.SUMMARISED: self._summarised,
+            Kind.CLOSED: self._closed,
+            Kind.MISSING: self._missing,
+            Kind.AMENDED: self._amended,
+            Kind.WITHDRAWN: self._withdrawn,
+            Kind.STOPPED: self._stopped,
+            Kind.FINISHED: self._finished,
+        }
+        handler = handlers.get(event.kind)
+        if handler is not None:
+            handler(event.body)
+        self.events += 1
+
+    def _created(self, body: dict[str, Any]) -> None:
+        self.specification = body["specification"]
+        self.n_arms = len(self.specification["arms"]["values"])
+
+    def _asked(self, body: dict[str, Any]) -> None:
+        counts = pulls_of(body, self.n_arms)
+        nothing = np.zeros(self.n_arms, dtype=np.int64)
+        asked = Asked(Batch(body["batch"], counts), nothing, nothing)
+        self.batches.append(asked)
+        current = self.current
+        if body["replaces"] is None or current is None:
+            self.steps.append(Round(counts, body["memory"], [asked]))
+        else:
+            current.batches.append(asked)
+
+    def _told(self, body: dict[str, Any]) -> None:
+        part = RewardRows.from_record(body)
+        self.results.add(part)
+        self._count(part.batch, np.bincount(part.arms, minlength=self.n_arms))
+
+    def _summarised(self, body: dict[str, Any]) -> None:
+        content = content_from_record(body)
+        self.results.add(Summary(content.batch, body["key"], content))
+        self._count(content.batch, content.pulls(self.n_arms))
+
+    def _count(self, batch: int, counts: Counts) -> None:
+        self.batches[batch].told = self.batches[batch].told + counts
+
+    def _closed(self, body: dict[str, Any]) -> None:
+        round_ = self.round_of(body["batch"])
+        if round_ is not None:
+            round_.folded = summary_of(body, self.n_arms)
+
+    def _missing(self, body: dict[str, Any]) -> None:
+        asked = self.batches[body["batch"]]
+        asked.missing = asked.missing + pulls_of(body, self.n_arms)
+
+    def _amended(self, body: dict[str, Any]) -> None:
+        new: Content = content_from_record(body["content"])
+        old = self.results.find(body["key"])
+        assert old is not None
+        self.results.amend(body["key"], new)
+        self._count(new.batch, new.pulls(self.n_arms) - old.pulls(self.n_arms))
+        round_ = self.round_of(new.batch)
+        if round_ is not None:
+            round_.folded = None
+        self._set_aside(body["set_aside"])
+        self.amendments += 1
+
+    def _withdrawn(self, body: dict[str, Any]) -> None:
+        self._set_aside(body["set_aside"])
+        self.steps.append(Withdrawal(tuple(body["arms"])))
+
+    def _set_aside(self, batches: Iterable[int]) -> None:
+        gone = set(batches)
+        for i in gone:
+            self.batches[i].set_aside = True
+        self.steps = [step for step in self.steps if isinstance(step, Withdrawal) or not step.ids <= gone]
+        # A result, or the reason to stop, rested on what was just changed.
+        self.finished = self.stopped = None
+
+    def _stopped(self, body: dict[str, Any]) -> None:
+        self.stopped = body["message"]
+
+    def _finished(self, body: dict[str, Any]) -> None:
+        self.finished = body["result"]

@@ -1,0 +1,111 @@
+"""The longest sound prefix of a damaged log, in a new file; the damaged one is only read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from convexdesign.errors import DamagedStoreError, InputError
+from convexdesign.experiment.carve import Found, carve
+from convexdesign.experiment.events import GENESIS, Event, Kind, link
+from convexdesign.experiment.store import Store
+
+__all__ = ["Recovery", "recover"]
+
+# Where an event's number cannot be read, all that was found is tried for it; so many times.
+MOST_SEARCHES = 20
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What was saved: the path of the new store, its events, and how many later ones were seen but could not be chained.
+
+    An event that follows a lost one is lost too: what it rests on is not known.
+    """
+
+    path: Path
+    events: int
+    lost: int
+
+
+def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Recovery:
+    """Write the longest sound prefix of the log at `path` to the new file `target`.
+
+    Sound means that every checksum holds, from the first event on. Results that were told after the prefix must be told
+    again; their keys see to it that none counts twice. Raises InputError where the target exists, DamagedStoreError where
+    not even the first event is left.
+    """
+    source, new = Path(path), Path(target)
+    if not source.is_file():
+        raise InputError(f"{source}: there is no such file; check the spelling and the folder")
+    if new.exists():
+        raise InputError(f"{new} exists already; recover writes a new file")
+    events, lost = _prefix(_candidates(source))
+    if not events:
+        raise DamagedStoreError(f"{source}: nothing can be recovered, not even how the experiment began")
+    Store.create(new, events)
+    return Recovery(new, len(events), lost)
+
+
+def _candidates(source: Path) -> list[Found]:
+    """Whatever may be an event: by way of SQLite, as far as it reads, then from the bytes of file and log."""
+    with tempfile.TemporaryDirectory() as folder:
+        # SQLite changes what it opens; it gets a copy.
+        copy = Path(folder) / "copy.db"
+        shutil.copyfile(source, copy)
+        log = source.with_name(source.name + "-wal")
+        if log.is_file():
+            shutil.copyfile(log, copy.with_name("copy.db-wal"))
+        by_sqlite = _read(copy)
+        data = copy.read_bytes()
+    found = by_sqlite + list(carve(data))
+    if log.is_file():
+        original = source.read_bytes()
+        found += [*carve(original), *carve(log.read_bytes(), original)]
+    return found
+
+
+def _read(path: Path) -> list[Found]:
+    """What SQLite reads of the events, one by one where it must."""
+    found: list[Found] = []
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = bytes
+        cursor = connection.execute("SELECT seq, kind, time, body, checksum FROM events ORDER BY seq")
+        for seq, *parts in cursor:
+            if isinstance(seq, int) and all(isinstance(part, bytes) for part in parts):
+                found.append(Found(seq, *parts))
+    return found
+
+
+def _prefix(candidates: list[Found]) -> tuple[list[Event], int]:
+    """The longest chain that the candidates form from the beginning, and how many later numbers were seen."""
+    by_number: dict[int, list[Found]] = defaultdict(list)
+    for found in candidates:
+        if found.seq is not None:
+            by_number[found.seq].append(found)
+    events: list[Event] = []
+    checksum, searches = GENESIS, 0
+    while True:
+        seq = len(events)
+        event = _next(by_number.get(seq, []), seq, checksum)
+        if event is None and searches < MOST_SEARCHES:
+            searches += 1
+            event = _next(candidates, seq, checksum)
+        if event is None:
+            return events, sum(number >= seq for number in by_number if number < seq + len(candidates))
+        events.append(event)
+        checksum = event.checksum
+
+
+def _next(candidates: list[Found], seq: int, before: bytes) -> Event | None:
+    """The candidate whose checksum says that it is event `seq` after the checksum `before`."""
+    for found in candidates:
+        if link(before, seq, found.kind, found.time, found.text) == found.checksum:
+            return Event(seq, Kind(found.kind.decode()), found.time.decode(), found.text.decode(), found.checksum)
+    return None

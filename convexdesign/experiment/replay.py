@@ -1,0 +1,126 @@
+"""The algorithm in the state that the log describes: rebuilt, given the logged batches and results, solving nothing."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.estimation import Observations
+from convexdesign.experiment.columns import pulls
+from convexdesign.experiment.designing import Designer
+from convexdesign.experiment.events import Draft, Kind
+from convexdesign.experiment.ledger import Ledger, Round, Withdrawal
+from convexdesign.experiment.specification import algorithm_from
+from convexdesign.identification import GuaranteeWarning, Identifier, Result, Status
+from convexdesign.identification.allocations import unpacked
+
+__all__ = ["Replay", "result_from"]
+
+Step = Round | Withdrawal
+
+
+class Replay:
+    """An algorithm that follows a ledger, step by step; rebuilt where the ledger took steps back.
+
+    doubts: what results contradicted of the algorithm's assumptions, in words.
+    """
+
+    def __init__(self) -> None:
+        self.algorithm: Identifier | None = None
+        self.doubts: list[str] = []
+        self.attempts: list[dict[str, Any]] = []
+        self._done: list[tuple[Step, Observations | None]] = []
+
+    def follow(self, ledger: Ledger) -> Identifier:
+        """The algorithm after all steps of the ledger."""
+        if self.algorithm is None or not self._is_prefix(ledger.steps):
+            self.algorithm, self.doubts, self._done = algorithm_from(ledger.specification), [], []
+        try:
+            return self._catch_up(self.algorithm, ledger.steps)
+        except BaseException:
+            self.algorithm = None  # half a step is not a state
+            raise
+
+    def _catch_up(self, algorithm: Identifier, steps: list[Step]) -> Identifier:
+        if self._done and isinstance(self._done[-1][0], Round) and self._done[-1][1] is None:
+            self._tell(self._done.pop()[0])
+        for step in steps[len(self._done) :]:
+            if self._done and isinstance(self._done[-1][0], Round) and self._done[-1][1] is None:
+                break  # what comes after an open round waits for its results
+            if isinstance(step, Withdrawal):
+                algorithm.withdraw(step.arms)
+                self._done.append((step, None))
+                continue
+            algorithm.resume(step.counts, step.memory)
+            self._tell(step)
+        return algorithm
+
+    def _is_prefix(self, steps: list[Step]) -> bool:
+        """Whether what was done is how the ledger's steps begin, results included."""
+        if len(self._done) > len(steps):
+            return False
+        return all(
+            step is mine and (folded is None or (isinstance(step, Round) and step.folded is folded))
+            for (mine, folded), step in zip(self._done, steps)
+        )
+
+    def _tell(self, step: Step) -> None:
+        """Tell the algorithm's open batch what the round gave, once that is complete."""
+        assert isinstance(step, Round)
+        assert self.algorithm is not None
+        if step.folded is not None:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self.algorithm.tell(self.algorithm.ask(), step.folded)
+            self.doubts += [str(w.message) for w in caught if issubclass(w.category, GuaranteeWarning)]
+        self._done.append((step, step.folded))
+
+    def plan(self, ledger: Ledger, seconds: float) -> Draft:
+        """The event that follows: the next batch, or the result. `attempts` lists what was tried for its designs.
+
+        To be called when no results are awaited. The algorithm itself is left as the ledger has it. Raises SolverError
+        where no method found a certified design, UnidentifiableError where the arms that are left cannot tell.
+        """
+        algorithm = self.follow(ledger)
+        draft = _copy(algorithm)
+        designer = Designer(seconds, _last_weights(ledger, algorithm.arms.shape[0]), algorithm._usable)
+        draft.design_with(designer)
+        try:
+            if draft.done:
+                return Draft(Kind.FINISHED, {"result": result_record(draft.result()), "doubts": self.doubts})
+            counts = pulls(draft.ask().counts)
+        finally:
+            self.attempts = designer.record()
+        body = {"batch": len(ledger.batches), "memory": draft.memory(), "replaces": None, "designs": self.attempts}
+        return Draft(Kind.ASKED, body | counts)
+
+
+def _copy(algorithm: Identifier) -> Identifier:
+    """A copy that can be changed; arms and items, which nobody changes, are shared."""
+    rows = (algorithm._arm_rows, algorithm._item_rows)
+    return copy.deepcopy(algorithm, {id(shared): shared for shared in rows})
+
+
+def _last_weights(ledger: Ledger, n: int) -> NDArray[np.float64] | None:
+    """Weights of the design behind the last batch that had one."""
+    for round_ in reversed(ledger.rounds):
+        record = round_.memory.get("allocation")
+        if record is not None:
+            return unpacked(record["weights"], n)
+    return None
+
+
+def result_record(result: Result) -> dict[str, Any]:
+    """A result as plain data."""
+    record = {name: value for name, value in vars(result).items() if name != "status"}
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in record.items()} | {"status": result.status.name}
+
+
+def result_from(record: dict[str, Any]) -> Result:
+    """The result that `result_record` gave."""
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
+    return Result(**values | {"status": Status[record["status"]]})

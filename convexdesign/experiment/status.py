@@ -1,0 +1,97 @@
+"""Where an experiment stands, and what its answer will be worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from convexdesign.experiment.ledger import Ledger, Phase
+from convexdesign.experiment.specification import ALGORITHMS
+from convexdesign.identification import Identifier
+
+__all__ = ["Standing", "guarantee", "standing_of"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The state of an experiment, for people and for programs.
+
+    phase: what it waits for. batch: the open one, with pulls asked, told, and outstanding; None where none is open.
+    rounds: those that are complete. survivors, above, below: items, as in `identification.Result`. pulls_told: results
+    that count, in all; pulls_missing were marked as missing, pulls_set_aside belong to batches that count no more.
+    guarantee: what the answer is worth; void: the data contradict what it rests on. events: entries in the log.
+    """
+
+    phase: Phase
+    algorithm: str
+    delta: float
+    rounds: int
+    survivors: tuple[int, ...]
+    above: tuple[int, ...]
+    below: tuple[int, ...]
+    batch: int | None
+    asked: int
+    told: int
+    pulls_told: int
+    pulls_missing: int
+    pulls_set_aside: int
+    withdrawn: tuple[int, ...]
+    amendments: int
+    guarantee: str
+    void: bool
+    stopped: str | None
+    events: int
+
+    @property
+    def outstanding(self) -> int:
+        """Pulls of the open batch whose results are still to come."""
+        return self.asked - self.told
+
+    @property
+    def progress(self) -> float:
+        """The share of the open batch that was told; 1 where none is open."""
+        return self.told / self.asked if self.asked else 1.0
+
+
+def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Standing:
+    """The state that a ledger and the algorithm that followed it are in."""
+    asked = ledger.open
+    standing = algorithm.standing
+    survivors, above, below = (tuple(side.tolist()) for side in (standing.undecided, standing.above, standing.below))
+    counted = [a for a in ledger.batches if not a.set_aside]
+    return Standing(
+        phase=ledger.phase,
+        algorithm=ALGORITHMS[ledger.specification["algorithm"]][0].__name__,
+        delta=algorithm.delta,
+        rounds=sum(round_.folded is not None for round_ in ledger.rounds),
+        survivors=survivors,
+        above=above,
+        below=below,
+        batch=None if asked is None else asked.batch.id,
+        asked=0 if asked is None else int((asked.batch.counts - asked.missing).sum()),
+        told=0 if asked is None else int(asked.told.sum()),
+        pulls_told=sum(int(a.told.sum()) for a in counted),
+        pulls_missing=sum(int(a.missing.sum()) for a in counted),
+        pulls_set_aside=sum(int(a.told.sum()) for a in ledger.batches if a.set_aside),
+        withdrawn=tuple(ledger.withdrawn),
+        amendments=ledger.amendments,
+        guarantee=guarantee(ledger, algorithm.delta, doubts),
+        void=bool(doubts),
+        stopped=ledger.stopped,
+        events=ledger.events,
+    )
+
+
+def guarantee(ledger: Ledger, delta: float, doubts: list[str]) -> str:
+    """What the answer is worth after all that happened, in words."""
+    if doubts:
+        return "void: " + "; ".join(doubts)
+    provided = []
+    missing = sum(int(a.missing.sum()) for a in ledger.batches)
+    if missing:
+        provided.append(f"the {missing} missing results (asked for again) went missing whatever their values were")
+    if ledger.withdrawn:
+        provided.append("arms were withdrawn whatever their rewards were")
+    if ledger.amendments:
+        provided.append(f"the {ledger.amendments} amendments were made whatever answer they lead to")
+    promise = f"the answer is wrong with probability at most {delta:g}"
+    return promise if not provided else f"{promise}, provided that {' and '.join(provided)}"

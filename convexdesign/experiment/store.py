@@ -1,0 +1,267 @@
+"""The log in one SQLite file: events are appended in transactions that survive power failures, and never changed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+from convexdesign.errors import DamagedStoreError, InputError, StoreError
+from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained, link
+from convexdesign.experiment.write_ahead import lost_commits
+
+__all__ = ["APPLICATION_ID", "FORMAT", "Store"]
+
+# "cvxd", so that `file` and we know the file from any other database.
+APPLICATION_ID = 0x63767864
+# Raised when older programs could misread what newer ones write; every older format stays readable.
+FORMAT = 1
+PAGE_SIZE = 4096
+COLUMNS = "seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time TEXT NOT NULL, body TEXT NOT NULL, checksum BLOB NOT NULL"
+SCHEMA = (
+    f"CREATE TABLE events ({COLUMNS})",
+    # The last event once more: that the end of the log is missing shows nowhere else.
+    "CREATE TABLE head (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, checksum BLOB NOT NULL)",
+)
+# How long, in seconds, a process waits for others that write; how long it sleeps between two looks; and after which
+# waiting it looks twice as often.
+PATIENCE = 60.0
+LONGEST_NAP, FAIR_WAIT = 0.004, 0.02
+READ = "SELECT seq, kind, time, body, checksum FROM events WHERE seq > ? ORDER BY seq"
+
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
+REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space and do it again",
+    sqlite3.SQLITE_BUSY: f"other processes kept it locked for {PATIENCE:g} s; do it again",
+    sqlite3.SQLITE_READONLY: "it is read-only; check the permissions of file and folder",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check the path and the permissions of file and folder",
+}
+
+
+class Store:
+    """An append-only log; `seq` and `checksum` are those of the last event that was read or appended here.
+
+    Write-ahead logging with a sync at every commit: an append that returned is on the disk. Writers of any number of
+    processes queue. Raises StoreError where reading or writing fails, leaving the log as it was, and DamagedStoreError
+    where the file is not what was written to it.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.seq, self.checksum = -1, GENESIS
+        self._connection = connection
+        self._owner = os.getpid()
+
+    # ---------------------------------------------------------------- files
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], events: list[Event]) -> None:
+        """Write a new log with these events, chained from the first on; the file appears when it is complete.
+
+        Raises InputError where there is a file of this name, or no folder for it.
+        """
+        target = Path(path)
+        if target.exists():
+            raise InputError(f"{target} exists already; open it, or choose another name")
+        if not target.resolve().parent.is_dir():
+            raise InputError(f"{target}: the folder {target.parent} does not exist; create it first")
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            with errors_of(target), contextlib.closing(connect(draft, create=True)) as connection:
+                connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+                connection.execute("PRAGMA journal_mode = WAL")
+                store = cls(draft, connection)
+                with store.transaction(write=True):
+                    for table in SCHEMA:
+                        connection.execute(table)
+                    connection.execute("INSERT INTO head VALUES (0, -1, ?)", (GENESIS,))
+                    store._insert(events)
+            try:
+                os.link(draft, target)  # unlike a rename, it never replaces another file
+            except FileExistsError:
+                raise InputError(f"{target} exists already; open it, or choose another name") from None
+            sync_folder(target)
+        finally:
+            for ending in ("", "-wal", "-shm", "-journal"):
+                draft.with_name(draft.name + ending).unlink(missing_ok=True)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Store:
+        """Open a log that exists; its structure is checked here, its content when it is read."""
+        target = Path(path)
+        if not target.is_file():
+            raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
+        with errors_of(target):
+            connection = connect(target)
+            try:
+                check_format(target, connection)
+                store = cls(target, connection)
+                store.check_structure()
+                return store
+            except BaseException:
+                connection.close()
+                raise
+
+    def close(self) -> None:
+        """Close the file; the last process to do so folds the write-ahead log into it."""
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------- reading and writing
+
+    @contextlib.contextmanager
+    def transaction(self, *, write: bool) -> Iterator[None]:
+        """One view of the log; with write=True nobody else writes meanwhile, and leaving normally commits."""
+        if os.getpid() != self._owner:
+            raise StoreError(f"{self.path} was opened by another process; open it again in this one")
+        with errors_of(self.path):
+            if write:
+                begin_writing(self._connection)
+            else:
+                self._connection.execute("BEGIN")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def rewind(self) -> None:
+        """Read from the beginning next: what was appended last may not have been committed."""
+        self.seq, self.checksum = -1, GENESIS
+
+    def read(self) -> list[Event]:
+        """The events since the last one read, each verified; to be called in a transaction.
+
+        Raises DamagedStoreError where an event is not what was written, or the log does not end where it should.
+        """
+        events = []
+        seq, checksum = self.seq, self.checksum
+        for number, kind, time, text, found in self._connection.execute(READ, (seq,)):
+            seq += 1
+            if number != seq or link(checksum, seq, bytes(kind), bytes(time), bytes(text)) != found:
+                raise damaged(self.path, f"event {seq} is missing or not what was written")
+            checksum = found
+            events.append(Event(seq, Kind(kind.decode()), time.decode(), text.decode(), found))
+        heads = self._connection.execute("SELECT id, seq, checksum FROM head").fetchall()
+        if heads != [(0, seq, checksum)]:
+            raise damaged(self.path, f"the log ends with event {seq}, but that is not the last one written")
+        self.seq, self.checksum = seq, checksum
+        return events
+
+    def append(self, drafts: list[Draft]) -> list[Event]:
+        """Add events after the last one read; to be called in a writing transaction, after `read`."""
+        events = chained(drafts, self.seq, self.checksum)
+        self._insert(events)
+        return events
+
+    def _insert(self, events: list[Event]) -> None:
+        if events:
+            rows = [(e.seq, e.kind.value, e.time, e.text, e.checksum) for e in events]
+            self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+            self.seq, self.checksum = events[-1].seq, events[-1].checksum
+            self._connection.execute("UPDATE head SET seq = ?, checksum = ?", (self.seq, self.checksum))
+
+    def check_structure(self, thorough: bool = False) -> None:
+        """DamagedStoreError where the file's pages are not a sound database with our two tables, or its WAL lost some."""
+        with self.transaction(write=True), contextlib.closing(connect(self.path)) as second:
+            lost = lost_commits(second, self.path)
+        if lost:
+            raise damaged(self.path, lost)
+        tables = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+        if [sql for (sql,) in tables] != [table.encode() for table in SCHEMA]:
+            raise damaged(self.path, "its tables are not those of an experiment")
+        check = "integrity_check" if thorough else "quick_check"
+        (verdict,) = self._connection.execute(f"PRAGMA {check}(1)").fetchone()
+        if bytes(verdict) != b"ok":
+            raise damaged(self.path, bytes(verdict).decode(errors="replace"))
+
+
+def connect(path: Path, create: bool = False) -> sqlite3.Connection:
+    """A connection in autocommit mode that waits for others and syncs every commit; text comes as bytes."""
+    mode = "rwc" if create else "rw"
+    uri = f"{path.resolve().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    connection.text_factory = bytes
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+def begin_writing(connection: sqlite3.Connection) -> None:
+    """BEGIN IMMEDIATE, waiting for other writers: those who have waited longest look most often, so that none starves.
+
+    SQLite's own way of waiting looks less and less often, and then some of many writers wait for very long.
+    """
+    started = time.monotonic()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                waited = time.monotonic() - started
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited > PATIENCE:
+                    raise
+            time.sleep(LONGEST_NAP / (1.0 + waited / FAIR_WAIT))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
+
+
+def check_format(path: Path, connection: sqlite3.Connection) -> None:
+    """InputError where the file is no experiment's, or of a format from the future."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        raise InputError(f"{path} is a database, but not the store of an experiment")
+    if version > FORMAT:
+        raise InputError(
+            f"{path} has format {version}, this version of convexdesign reads formats up to {FORMAT}; upgrade"
+        )
+    if version < 1:
+        raise damaged(path, f"there is no format {version}")
+
+
+@contextlib.contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours: what happened to which file, and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in DAMAGED or not isinstance(error, sqlite3.OperationalError):
+            raise damaged(path, str(error)) from error
+        reason = REASONS.get(code, f"{error}; do it again")
+        raise StoreError(f"{path} was not changed: {reason}") from error
+
+
+def damaged(path: Path, why: str) -> DamagedStoreError:
+    """The error for a file that is not what was written to it."""
+    return DamagedStoreError(
+        f"{path} is damaged: {why}; nothing was changed. `convexdesign experiment recover` saves the longest sound "
+        "part of the log into a new file"
+    )
+
+
+def sync_folder(path: Path) -> None:
+    """Make the entry of a file in its folder durable, where the system can."""
+    if os.name != "posix":
+        return
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,103 @@
+"""Processes killed at random moments around ask and tell: is anything lost that was acknowledged?"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from convexdesign.experiment import Experiment
+from convexdesign.experiment.events import Kind
+from convexdesign.reproduce.durability.study import algorithm, parts_of, uninterrupted
+
+__all__ = ["killed_at_random"]
+
+
+def killed_at_random(kills: int, folder: Path, seed: int = 0, longest: float = 0.5) -> dict[str, Any]:
+    """Kill the process (SIGKILL) that runs an experiment, after up to `longest` seconds, until so many were killed.
+
+    A new process goes on each time, and experiments follow one another. Every key is noted when its tell has returned.
+    Counts acknowledged keys that a store lacks, batches asked for twice, and transcripts other than that of the
+    experiment that nobody interrupted.
+    """
+    expected = uninterrupted(folder / "uninterrupted.db")
+    rng = random.Random(seed)
+    killed = experiments = lost = acknowledged = twice = different = 0
+    while killed < kills:
+        store, notes = folder / f"killed-{experiments}.db", folder / f"killed-{experiments}.txt"
+        experiments += 1
+        while not _outlived(partial(_run, store, notes), rng.uniform(0.0, longest) if killed < kills else None):
+            killed += 1
+        with Experiment.open(store) as x:
+            different += x.digest() != expected
+            events = x.events()
+        told = {key for event in events for key in _keys(event)}
+        noted = notes.read_text().splitlines()
+        acknowledged += len(noted)
+        lost += len(set(noted) - told)
+        asked = [event.body["batch"] for event in events if event.kind is Kind.ASKED]
+        twice += len(asked) - len(set(asked))
+    return {
+        "kills": killed,
+        "experiments": experiments,
+        "acknowledged": acknowledged,
+        "lost": lost,
+        "batches_twice": twice,
+        "different_transcripts": different,
+    }
+
+
+def _run(store: Path, notes: Path) -> None:
+    """In a process of its own: begin the experiment or go on with it, and note every key that was acknowledged."""
+    x = Experiment.open(store) if store.exists() else Experiment.create(store, algorithm())
+    with notes.open("a") as acknowledged:
+        while not x.done:
+            batch = x.ask()
+            for part in parts_of(batch.id, batch.counts):
+                if x.tell(batch, **part.arguments).accepted:
+                    acknowledged.write("".join(f"{key}\n" for key in part.keys))
+                    acknowledged.flush()
+    x.close()
+
+
+def _outlived(work: Callable[[], None], seconds: float | None) -> bool:
+    """Whether the work was done in a forked process before that was killed, after `seconds` (None: never)."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            os._exit(1)
+    if seconds is not None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return _succeeded(status)
+            time.sleep(0.001)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return _succeeded(status)
+
+
+def _succeeded(status: int) -> bool:
+    if os.WIFSIGNALED(status):
+        return False
+    if os.WEXITSTATUS(status):
+        raise RuntimeError("a process failed that nobody had killed; its traceback is above")
+    return True
+
+
+def _keys(event: Any) -> list[str]:
+    if event.kind is Kind.TOLD:
+        return list(event.body["keys"].split("\n"))
+    return [event.body["key"]] if event.kind is Kind.SUMMARISED else []

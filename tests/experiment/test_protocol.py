@@ -1,0 +1,163 @@
+"""Ask and tell on a log: the same run as without one, in any parts, over any number of openings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worlds import bounds_of, random_world
+
+import convexdesign as cd
+from convexdesign.experiment import Phase
+
+I = cd.identification  # noqa: E741
+BEST, LEVEL = random_world("best-arm", seed=4), random_world("level-set", seed=2)
+MAKERS = {
+    "rage": lambda w: I.Rage(w.arms, w.items, w.objective, variance_bounds=bounds_of(w), rng=0),
+    "hrage": lambda w: I.HRage(w.arms, w.items, w.objective, variance_bounds=bounds_of(w), epsilon=0.3, rng=0),
+    "adaptive": lambda w: I.HRage(w.arms, w.items, w.objective, burn_in="adaptive", max_samples=10**7, rng=0),
+    "known": lambda w: I.HRage(w.arms, w.items, w.objective, known_variances=w.noise_variance, noise="sub-gaussian"),
+    "static": lambda w: I.StaticAllocation(w.arms, w.items, w.objective, variance_bounds=bounds_of(w), design="g"),
+    "oracle": lambda w: I.OracleAllocation(
+        w.arms, w.items, w.objective, theta=w.theta, noise_variance=w.noise_variance, heteroskedastic=False
+    ),
+    "martingale": lambda w: I.MartingaleElimination(w.arms, w.items, w.objective, delta=0.1),
+}
+
+
+def environment(world):
+    return cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=1)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("world", [BEST, LEVEL], ids=["best-arm", "level-set"])
+def test_a_run_over_many_openings_is_a_run_like_any_other(path, name, world):
+    """Opened again after every single step, it answers right (false alarm: delta), and never forgets."""
+    cd.Experiment.create(path, MAKERS[name](world)).close()
+    env, digests = environment(world), []
+    while True:
+        with cd.Experiment.open(path) as x:
+            if digests:
+                assert x.digest() == digests[-1]
+            if x.done:
+                result = x.result()
+                break
+            batch = x.ask()
+            digests.append(x.digest())
+        with cd.Experiment.open(path) as x:
+            assert x.ask().counts.tolist() == batch.counts.tolist()
+            receipt = x.tell(batch.id, env.pull(batch.counts))
+            assert receipt.complete
+            digests.append(x.digest())
+    assert result.answer == world.answer
+    assert len(set(digests)) == len(digests)
+    assert cd.experiment.check(path).problems == ()
+    with cd.Experiment.open(path) as x:
+        assert x.result() == result
+
+
+def test_simulate_drives_it(x, env):
+    result = cd.simulation.simulate(x, env)
+    assert result.answer == (0,)
+    assert result.status is I.Status.IDENTIFIED
+    state = x.status()
+    assert state.phase is Phase.DONE
+    assert state.survivors == (0,)
+    assert state.pulls_told == result.samples
+    assert state.progress == 1.0
+    with pytest.raises(cd.InputError, match="done and asks for nothing more"):
+        x.ask()
+
+
+def test_asking_twice_gives_one_batch(x):
+    first = x.ask()
+    assert x.ask() is first
+    assert first.id == 0
+    assert sum(event.kind.value == "asked" for event in x.events()) == 1
+
+
+def test_results_come_in_parts(x, rewards):
+    batch = x.ask()
+    arms, values, keys = rewards(batch)
+    half = arms.size // 2
+    receipt = x.tell(batch.id, arms=arms[:half], rewards=values[:half], keys=keys[:half])
+    assert (receipt.accepted, receipt.repeated, receipt.pulls) == (half, 0, half)
+    assert receipt.outstanding == arms.size - half
+    assert not receipt.complete
+    state = x.status()
+    assert (state.phase, state.batch, state.told, state.outstanding) == (Phase.WAITING, 0, half, arms.size - half)
+    assert state.progress == half / arms.size
+    assert x.ask().id == 0
+    assert not x.done
+    with pytest.raises(cd.InputError, match=rf"results of {arms.size - half} pulls are awaited"):
+        x.result()
+    rest = cd.estimation.Observations.from_rewards(3, arms[half:], values[half:])
+    assert x.tell(batch, observations=rest, key="the rest").complete
+    whole = cd.estimation.Observations.from_rewards(3, arms, values)
+    folded = x.transcript()["steps"][0]["folded"]
+    assert folded["count"] == whole.count[folded["arms"]].tolist()
+    np.testing.assert_allclose(folded["mean"], whole.mean[folded["arms"]], rtol=1e-12)
+    np.testing.assert_allclose(folded["m2"], whole.m2[folded["arms"]], rtol=1e-12)
+    assert x.status().phase is Phase.READY
+    assert x.ask().id == 1
+
+
+def test_two_that_hold_the_same_experiment_see_the_same(path, x, rewards):
+    with cd.Experiment.open(path) as other:
+        batch = x.ask()
+        assert other.ask().counts.tolist() == batch.counts.tolist()
+        arms, values, keys = rewards(batch)
+        for k, (arm, value, key) in enumerate(zip(arms[:10], values[:10], keys[:10])):
+            (x if k % 2 else other).tell(0, arms=[arm], rewards=[value], keys=[key])
+        assert x.status() == other.status()
+        assert x.digest() == other.digest()
+        assert x.status().told == 10
+
+
+def test_equal_logs_ask_for_equal_batches(tmp_path, rewards):
+    """ask is a function of the log: whatever process or object asks, and however it came there."""
+    digests = set()
+    for name, reopen in (("a", False), ("b", True)):
+        path = tmp_path / f"{name}.db"
+        x = cd.Experiment.create(path, MAKERS["martingale"](BEST).__class__(BEST.arms, BEST.items, rng=0))
+        env = environment(BEST)
+        for _ in range(4):
+            batch = x.ask()
+            x.tell(batch, env.pull(batch.counts))
+            if reopen:
+                x.close()
+                x = cd.Experiment.open(path)
+        x.ask()
+        digests.add(x.digest())
+        x.close()
+    assert len(digests) == 1
+
+
+def test_contradicted_assumptions_void_the_guarantee_and_say_so(path):
+    world = cd.instances.soare(kappa=2.0)
+    loud = cd.simulation.LinearEnvironment(world.arms, world.theta, noise_variance=400.0, rng=0)
+    with cd.Experiment.create(path, I.Rage(world.arms, variance_bounds=(1.0, 2.0))) as x:
+        batch = x.ask()
+        x.tell(batch, loud.pull(batch.counts))
+        with pytest.warns(I.GuaranteeWarning, match="not between 0 and 2"):
+            x.ask()
+        x.ask()  # says it once
+        assert x.status().void
+        assert x.status().guarantee.startswith("void: ")
+    with cd.Experiment.open(path) as x:
+        assert x.status().void
+
+
+def test_an_experiment_of_another_process_is_opened_again(x):
+    x._store._owner += 1
+    with pytest.raises(cd.StoreError, match="opened by another process"):
+        x.ask()
+
+
+def test_threads_may_share_it(x):
+    from concurrent.futures import ThreadPoolExecutor
+
+    x.ask()
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda k: x.tell(0, arms=[0], rewards=[float(k)], keys=[f"k{k}"]).accepted, range(40)))
+    assert told == [1] * 40
+    assert x.status().told == 40
