@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.design import Status
+from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.corrective_d import CorrectedD, correct_d
-from convexdesign.frankwolfe.screen import FEW_ENTRIES, Screen
+from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, violators
 from convexdesign.problem import Canonical, Criterion
 
-__all__ = ["arm_screen", "d_design", "first_working_set"]
+__all__ = ["d_design", "first_working_set"]
 
 Floats = NDArray[np.float64]
 
@@ -60,13 +61,6 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
     leverages = design.weights * (design.variances - held)
     weights[working.index] = trimmed(design.weights, leverages, 0.5 * (tol - gap))
     return weights, ended, float(screen.passes)
-
-
-def arm_screen(canonical: Canonical) -> Screen:
-    """Prices arms; where they are many, the front begins as the sample that the canonical form was found from."""
-    arms, basis = canonical.problem.arms, canonical.basis
-    front = np.arange(arms.n) if arms.n * arms.d <= FEW_ENTRIES else canonical.coarse
-    return Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, front)
 
 
 def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
+from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.average_design import average_design
-from convexdesign.frankwolfe.d_design import arm_screen, d_design
+from convexdesign.frankwolfe.d_design import d_design
 from convexdesign.frankwolfe.minimax_design import minimax_design
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.problem import Canonical, Criterion

@@ -19,29 +19,25 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
 from convexdesign.design import Status
-from convexdesign.frankwolfe.corrective_d import correct_d
+from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
-from convexdesign.frankwolfe.screen import FEW_ENTRIES, Priced, Screen
-from convexdesign.frankwolfe.symmetric import combine, dimension
+from convexdesign.frankwolfe.minimax_start import first_members
+from convexdesign.frankwolfe.screen import Priced
+from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
-from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
+from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.problem import Canonical
 
 __all__ = ["minimax_design"]
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # The master is solved to this share of the gap: until nothing is missing its answer only serves the next pricing.
 MASTER_SHARE = 0.1
 # Once nothing is missing, to this share of the gap asked for.
 FINAL_SHARE = 0.3
-# The D-optimal design to begin with need not be exact, but its geometry decides which targets are looked at.
-COARSE_GAP = 1e-3
-# Up to so many arms or targets all of them enter the master at once.
-FEW = 64
 # Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
 FALL = 0.9
 
@@ -93,14 +89,14 @@ class Prices:
 def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> Found:
     """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
     tol = trace.tol
-    arm_screen, targets_pricing = _arm_screen(canonical), target_pricing(canonical)
-    arms, targets = _first(canonical, arm_screen, targets_pricing, start)
+    arm_prices, target_prices = arm_screen(canonical, pass_first=True), target_pricing(canonical)
+    arms, targets = first_members(canonical, arm_prices, target_prices, start)
     master_tol = _first_master_tol(canonical, arms, targets, tol)
     best: tuple[float, Point] | None = None
     forgot_at = np.inf
     while True:
         point = _solve_master(arms, targets, canonical.prior, master_tol, trace)
-        prices = _price(point, arm_screen, targets_pricing, tol)
+        prices = _price(point, arm_prices, target_prices, tol)
         _record(canonical, trace, point, prices)
         if best is None or prices.gap < best[0]:
             best = prices.gap, point
@@ -115,59 +111,7 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = No
         master_tol = FINAL_SHARE * tol
         if not prices.settled:
             master_tol = max(MASTER_SHARE * min(prices.gap, 1.0), master_tol)
-    return _found(canonical, best[1], ended, arm_screen.passes, 0.5 * (tol - best[0]))
-
-
-def _arm_screen(canonical: Canonical) -> Screen:
-    """Prices arms. Where they are many, a pass at the coarse design comes first: it finds the arms of high leverage."""
-    arms, basis = canonical.problem.arms, canonical.basis
-    few = arms.n * arms.d <= FEW_ENTRIES
-    screen = Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, np.arange(arms.n if few else 0))
-    if not few:
-        screen.price(np.eye(canonical.rank), 0.0)
-    return screen
-
-
-def _first(
-    canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Floats | None
-) -> tuple[WorkingSet, WorkingSet]:
-    """The arms of a D-optimal design, with those of the weights given, and the targets that are worst at that design."""
-    size = batch_size(canonical.rank)
-    pool = _pool(canonical, arm_screen)
-    chosen, factor = _first_arms(canonical, pool.vectors, max(2 * size, FEW))
-    if start is not None:
-        chosen = np.union1d(chosen, np.flatnonzero(np.isin(pool.index, np.flatnonzero(start))))
-    arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
-    priced = targets.price(factor, 0.0)
-    few = canonical.problem.targets.m <= FEW
-    # A zero target (an oracle's best item) wants nothing, and has no logarithm.
-    worst = np.flatnonzero(priced.values > 0.0) if few else violators(priced, 0.0, size, 0.5, factor)
-    return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
-
-
-def _pool(canonical: Canonical, arm_screen: Screen) -> WorkingSet:
-    """The front, and arms that span: those of high leverage need not, since a direction may be known by quiet arms alone."""
-    front = WorkingSet(arm_screen.front, arm_screen.vectors)
-    if front.size == canonical.problem.arms.n:
-        return front
-    anchors = canonical.coarse[spanning(canonical.whiten_arms(canonical.coarse))]
-    missing = np.setdiff1d(anchors, front.index)
-    vectors = np.concatenate([front.vectors, canonical.whiten_arms(missing)])
-    return WorkingSet(np.concatenate([front.index, missing]), vectors)
-
-
-def _first_arms(canonical: Canonical, vectors: Floats, size: int) -> tuple[Indices, Floats]:
-    """Up to about `size` arms, the heaviest of a D-optimal design over those of high leverage, and its F, FF' = A^-1."""
-    r, n = canonical.rank, vectors.shape[0]
-    if n <= size:
-        return np.arange(n), np.eye(r)
-    pool = first_arms(vectors, 4 * min(dimension(r), 750))
-    vectors = vectors.take(pool, axis=0)
-    design = correct_d(vectors, COARSE_GAP, prior=canonical.prior)
-    lower, _ = dpotrf(combine(vectors.T, design.weights, canonical.prior), lower=1)
-    heaviest = np.argsort(-design.weights, kind="stable")[:size]
-    heaviest = heaviest[design.weights.take(heaviest) > 0.0]
-    return pool.take(np.union1d(heaviest, spanning(vectors))), dtrtri(lower, lower=1)[0].T
+    return _found(canonical, best[1], ended, arm_prices.passes, 0.5 * (tol - best[0]))
 
 
 def _first_master_tol(canonical: Canonical, arms: WorkingSet, targets: WorkingSet, tol: float) -> float:
@@ -195,10 +139,10 @@ def _solve_master(
     return Point(arms, targets, answer, factor, root, held, hits, variances, sensitivities, images)
 
 
-def _price(point: Point, arm_screen: Screen, targets: Pricing, tol: float) -> Prices:
+def _price(point: Point, arms: Pricing, targets: Pricing, tol: float) -> Prices:
     level, height = float(point.variances.max()), float(point.sensitivities.max())
     worst = targets.price(point.factor, level * (1.0 + tol / 3.0))
-    steepest = arm_screen.price(point.root, height * (1.0 + tol / 3.0) - point.held)
+    steepest = arms.price(point.root, height * (1.0 + tol / 3.0) - point.held)
     value = max(level, float(worst.values.max()))
     height = max(height, float(steepest.values.max()) + point.held)
     return Prices(worst, steepest, value, value * height / point.hits - 1.0, worst.below and steepest.below)
