@@ -23,6 +23,9 @@ __all__ = ["AverageState", "average_state"]
 
 Floats = NDArray[np.float64]
 
+# Pivots of the Cholesky factor below this share of the largest are rounding.
+SINGULAR = 1e-7
+
 
 @dataclass(frozen=True, eq=False)
 class AverageState:
@@ -84,7 +87,9 @@ def average_state(arms: Floats, aim: Floats, weights: Floats, prior: Floats | No
     """The state at weights w (n,) of arms (r, n) with aim L (r, k); None where A(w) is numerically singular."""
     support = np.flatnonzero(weights)
     factor, info = dpotrf(combine(columns(arms, support), weights.take(support), prior), lower=1)
-    if info:
+    diagonal = np.diagonal(factor)
+    # A singular matrix may pass by rounding; an honest one has this much left of every direction.
+    if info or diagonal.min() < SINGULAR * diagonal.max():
         return None
     Y, _ = dtrtrs(factor, arms, lower=1)
     R, _ = dtrtrs(factor, aim, lower=1)

@@ -47,6 +47,10 @@ def correct_average(
     first = np.full(len(arms), 1.0 / len(arms)) if start is None else start / start.sum()
     state = average_state(columns, aim, first, prior)
     if state is None:
+        # Optima may be singular; the way there may not.
+        first = 0.999 * first + 0.001 / len(arms)
+        state = average_state(columns, aim, first, prior)
+    if state is None:
         raise np.linalg.LinAlgError("the arms carrying weight do not span their space")
     # A scale at which the value is one; weights on the simplex do not depend on it.
     aim = aim / np.sqrt(state.value)

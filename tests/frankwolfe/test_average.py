@@ -49,6 +49,20 @@ def test_agrees_with_the_conic_program_on_ugly_arms(seed):
     assert fast.value == pytest.approx(conic.value, rel=3e-6)
 
 
+@pytest.mark.parametrize(
+    ("arms", "aim", "value"),
+    [
+        ([[1, 0], [0, 1], [0.5, 2]], [[1, 0]], 1.0),  # all on the first arm
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 2, 0]], 9.0),  # (1 + 2)^2, nothing on the third
+    ],
+)
+def test_singular_optima(arms, aim, value):
+    L = np.array(aim, dtype=float)
+    design = cd.solve(P.average_variance(arms, L.T @ L), method="frank-wolfe")
+    assert design.status is cd.Status.CERTIFIED
+    assert design.value == pytest.approx(value, rel=1e-6)
+
+
 def test_many_arms_take_one_or_two_passes():
     X = np.random.default_rng(1).standard_normal((200_000, 8))
     design = cd.solve(P.a_optimal(X), method="frank-wolfe")
