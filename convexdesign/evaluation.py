@@ -25,13 +25,14 @@ class Evaluation:
 
     value: in the user's units, infinitely bad where something wanted is not measured; worst_target: the index of the
     target that decides (minimax), or of one that is not measured, else -1; factor F (d, k): C = FF' is an inverse of A(w)
-    on its range; rank of A(w).
+    on its range; rank of A(w); null N (d, r - k): v is measured exactly where N'v = 0, and N'N = I in whitened coordinates.
     """
 
     value: float
     worst_target: int
     factor: Floats
     rank: int
+    null: Floats
 
 
 def evaluate(canonical: Canonical, weights: Floats) -> Evaluation:
@@ -40,13 +41,14 @@ def evaluate(canonical: Canonical, weights: Floats) -> Evaluation:
     columns, lost = _inverse_factor(canonical, weights)
     factor = canonical.basis @ columns
     rank = columns.shape[1]
-    worst = -1 if lost is None else _unmeasured(canonical, lost)
+    null = canonical.basis @ lost
+    worst = _unmeasured(canonical, null) if null.shape[1] else -1
     if worst >= 0:
-        return Evaluation(problem.criterion.worst_value, worst, factor, rank)
+        return Evaluation(problem.criterion.worst_value, worst, factor, rank, null)
     if problem.criterion is Criterion.MINIMAX:
         index, values = problem.targets.worst(factor, 1)
-        return Evaluation(float(values[0]), int(index[0]), factor, rank)
-    return Evaluation(_smooth_value(canonical, columns, factor), -1, factor, rank)
+        return Evaluation(float(values[0]), int(index[0]), factor, rank, null)
+    return Evaluation(_smooth_value(canonical, columns, factor), -1, factor, rank, null)
 
 
 def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> float:
@@ -72,17 +74,17 @@ def range_volume(canonical: Canonical) -> float:
     return float(2.0 * np.sum(np.log(np.abs(np.diag(np.linalg.qr(R.T, mode="r"))))))
 
 
-def _unmeasured(canonical: Canonical, lost: Floats) -> int:
+def _unmeasured(canonical: Canonical, null: Floats) -> int:
     """The index of a target that a singular A(w) does not measure, or -1; for log det, any lost direction counts."""
     problem = canonical.problem
-    if problem.criterion is Criterion.D:
-        return 0
-    found = problem.targets.outside(canonical.basis @ lost, canonical.basis, OUTSIDE_TOLERANCE)
-    return -1 if found is None else found
+    found = problem.targets.outside(null, canonical.basis, OUTSIDE_TOLERANCE)
+    if found is None:
+        return 0 if problem.criterion is Criterion.D else -1
+    return found
 
 
-def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, Floats | None]:
-    """Columns K (r, k) with KK' = A_u^+ up to the range, and N with N't = 0 exactly on the range (None where k = r)."""
+def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, Floats]:
+    """Columns K (r, k) with KK' = A_u^+ up to the range, and orthonormal N (r, r - k) with N't = 0 exactly on the range."""
     import scipy.linalg  # here, not above: importing the package must not wait for it
 
     root = _information_root(canonical, weights)
@@ -96,11 +98,11 @@ def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, Floa
     columns = np.zeros((r, rank))
     columns[pivot[:rank]] = head
     if rank == r:
-        return columns, None
+        return columns, np.zeros((r, 0))
     lost = np.zeros((r, r - rank))
     lost[pivot[rank:]] = np.eye(r - rank)
     lost[pivot[:rank]] = -head @ triangle[:rank, rank:]
-    return columns, lost / np.linalg.norm(lost, axis=0)
+    return columns, np.asarray(np.linalg.qr(lost)[0])
 
 
 def _information_root(canonical: Canonical, weights: Floats) -> Floats:

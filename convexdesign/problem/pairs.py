@@ -92,6 +92,12 @@ class PairTargets:
         other = int(np.argmax(deviation))
         return other if deviation[other] > 0 else None
 
+    def shares_outside(self, index: Indices, null: Floats, size: Floats) -> Floats:
+        first, second = (self.items.take(i, axis=0) for i in np.divmod(np.asarray(index, dtype=np.intp), self.n_items))
+        part = np.linalg.norm(self.take(index) @ null, axis=1)
+        length = np.linalg.norm(first @ size, axis=1) + np.linalg.norm(second @ size, axis=1)
+        return np.asarray(np.divide(part, length, out=np.where(part > 0, np.inf, 0.0), where=length > 0))
+
     def label(self, index: int) -> str:
         i, j = self.pair(index)
         if self.names is None:

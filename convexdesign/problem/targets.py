@@ -51,6 +51,10 @@ class Targets(Protocol):
         """The index of a target with |N'v| > tolerance |S'v|, the most extreme one, or None; N (d, k), S (d, l)."""
         ...
 
+    def shares_outside(self, index: Indices, null: Floats, size: Floats) -> Floats:
+        """What `outside` compares with its tolerance, |N'v| / |S'v|, at the indices (k,)."""
+        ...
+
     def label(self, index: int) -> str:
         """What a user calls this target."""
         ...
@@ -122,6 +126,11 @@ class VectorTargets:
                 found, extreme = start + worst, share
         return found
 
+    def shares_outside(self, index: Indices, null: Floats, size: Floats) -> Floats:
+        origin = np.zeros(self.d) if self.offset is None else self.offset
+        factor = None if self.factor is None else self.factor.take(index)
+        return _shares_outside(self.source.take(index), factor, null=null, size=size, origin=origin)
+
     def label(self, index: int) -> str:
         own = f"{self.noun} {index}" if self.names is None else f"{self.noun} {index} ({self.names[index]})"
         return own
@@ -130,15 +139,22 @@ class VectorTargets:
 def _most_outside(
     rows: Floats, factor: Floats | None = None, *, null: Floats, size: Floats, origin: Floats
 ) -> tuple[int, float]:
-    """The row with the largest share |N'(x - o)| / (|S'x| + |S'o|), and this share; a factor of zero makes it nothing."""
+    """The row with the largest share |N'(x - o)| / (|S'x| + |S'o|), and this share."""
+    share = _shares_outside(rows, factor, null=null, size=size, origin=origin)
+    worst = int(np.argmax(share))
+    return worst, float(share[worst])
+
+
+def _shares_outside(
+    rows: Floats, factor: Floats | None = None, *, null: Floats, size: Floats, origin: Floats
+) -> Floats:
+    """|N'(x - o)| / (|S'x| + |S'o|) of every row; a factor of zero makes it nothing."""
     # The size of a difference is that of its terms: cancellation leaves their rounding behind.
     length = np.linalg.norm(rows @ size, axis=1) + np.linalg.norm(origin @ size)
     part = np.linalg.norm((rows - origin) @ null, axis=1)
     if factor is not None:
         part = np.where(factor == 0, 0.0, part)
-    share = np.divide(part, length, out=np.where(part > 0, np.inf, 0.0), where=length > 0)
-    worst = int(np.argmax(share))
-    return worst, float(share[worst])
+    return np.asarray(np.divide(part, length, out=np.where(part > 0, np.inf, 0.0), where=length > 0))
 
 
 def largest(values: Floats, k: int) -> tuple[Indices, Floats]:
