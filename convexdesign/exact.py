@@ -152,7 +152,7 @@ def _evaluated(
 ) -> ExactDesign:
     """The criterion recomputed from the data. With M the information of all pulls, `at` refers to M / scale."""
     problem = canonical.problem
-    effort = counts if problem.costs is None else counts * problem.costs
+    effort = problem.effort(counts.astype(float))
     at = evaluate(canonical, effort / scale)
     spent = float(effort.sum()) / scale
     size = canonical.rank if problem.criterion is Criterion.D else canonical.aim.shape[1]

@@ -33,15 +33,6 @@ ROWS_SHOWN = 20
 # Coordinates without names of their own are called x1, x2, ...; that is not worth a line.
 COLUMNS_SHOWN = 12
 
-VALUES = {
-    "MINIMAX": "max variance",
-    "AVERAGE": "average variance",
-    "D": "log det",
-    "DS": "log det",
-    "E": "least eigenvalue",
-}
-
-
 def problem_document(problem: DesignProblem) -> dict[str, Any]:
     """What was solved: kind, criterion, sizes."""
     return {
@@ -153,7 +144,7 @@ def counted(number: int, noun: str) -> str:
 
 def value_name(problem: DesignProblem) -> str:
     """What the value is, in one or two words."""
-    return VALUES[problem.criterion.name]
+    return problem.criterion.value_name
 
 
 def verdict(design: Design) -> str:

@@ -41,6 +41,15 @@ class Criterion(Enum):
         return self in (Criterion.D, Criterion.DS, Criterion.E)
 
     @property
+    def value_name(self) -> str:
+        """What the value is, in one or two words."""
+        return {
+            Criterion.MINIMAX: "max variance",
+            Criterion.AVERAGE: "average variance",
+            Criterion.E: "least eigenvalue",
+        }.get(self, "log det")
+
+    @property
     def worst_value(self) -> float:
         """The value of a design that does not measure what is wanted."""
         if self is Criterion.E:
@@ -393,6 +402,10 @@ class DesignProblem:
     def common_variance(self) -> float:
         """s^2 where all arms share one noise variance."""
         return 1.0 if self.noise_variance is None else float(self.noise_variance[0])
+
+    def effort(self, counts: Floats) -> Floats:
+        """What counts (n,) of measurements amount to in the units of the weights: themselves, or with costs their price."""
+        return counts if self.costs is None else counts * self.costs
 
     def arm_name(self, index: int) -> str:
         """What a user calls this arm: its label, or its number."""

@@ -57,6 +57,8 @@ def write_certificate(
             given = read_vector(values, name, given.size)
             if not (given.min() >= 0 and given.any()) or (name == "counts" and np.any(given != np.floor(given))):
                 raise InputError(f"{name} must be nonnegative and not all zero{', and whole' * (name == 'counts')}")
+            if name == "counts":
+                given = design.problem.effort(given)
     witness = design.certificate.witness
     targets = np.empty(0, dtype=np.intp) if witness is None else witness.targets
     vectors = np.empty((0, design.problem.arms.d)) if witness is None else witness.vectors
