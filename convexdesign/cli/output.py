@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from convexdesign.decimals import at_least, at_most
+
 __all__ = ["at_least", "at_most", "print_json", "print_line", "print_table", "say", "window_width"]
 
 ENDLESS = 4000
@@ -60,16 +62,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
     with console.capture() as capture:  # rich would answer a closed pipe by ending the process
         console.print(table)
     print_line(capture.get())
-
-
-def at_least(number: float, digits: int) -> str:
-    """A proven lower bound in decimals, rounded down so that what is printed is proven too."""
-    return f"{math.floor(number * 10**digits) / 10**digits:.{digits}f}" if math.isfinite(number) else str(number)
-
-
-def at_most(number: float, digits: int) -> str:
-    """A proven upper bound in decimals, rounded up."""
-    return f"{math.ceil(number * 10**digits) / 10**digits:.{digits}f}" if math.isfinite(number) else str(number)
 
 
 def window_width() -> int:
