@@ -14,6 +14,7 @@ from convexdesign.plotting.equivalence import (
     EquivalenceData,
     equivalence_data,
     plot_equivalence,
+    plot_unmeasured,
     sensitivity,
 )
 from convexdesign.plotting.palette import OKABE_ITO
@@ -44,6 +45,7 @@ __all__ = [
     "plot_ellipse",
     "plot_equivalence",
     "plot_rounds",
+    "plot_unmeasured",
     "plot_variances",
     "require_matplotlib",
     "rounds_data",

@@ -17,15 +17,15 @@ from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EquivalenceData", "equivalence_data", "plot_equivalence", "sensitivity"]
+__all__ = ["EquivalenceData", "equivalence_data", "plot_equivalence", "plot_unmeasured", "sensitivity"]
 
 
 @dataclass(frozen=True)
 class EquivalenceData:
     """What `plot_equivalence` draws, in the order of the positions.
 
-    `bound` is w's, the weighted mean of the sensitivities: the design is optimal if and only if their maximum
-    does not exceed it. `excess` is max s / w's - 1: zero at an optimum.
+    `bound` is w's, the weighted mean of the sensitivities (or what was given): the design is optimal if and only if their
+    maximum does not exceed it. `excess` is max s / bound - 1: zero at an optimum.
     """
 
     positions: NDArray[np.float64]
@@ -65,11 +65,13 @@ def sensitivity(
     return np.einsum("ij,ij->i", Y @ middle, Y)
 
 
-def equivalence_data(values: ArrayLike, weights: ArrayLike, positions: ArrayLike | None = None) -> EquivalenceData:
+def equivalence_data(
+    values: ArrayLike, weights: ArrayLike, positions: ArrayLike | None = None, bound: float | None = None
+) -> EquivalenceData:
     """The sensitivities against their bound w's, sorted by position.
 
     values: (n,) from `sensitivity`. weights: (n,). positions: where each arm sits on the axis, for instance
-    the setting of a regression; indices where None.
+    the setting of a regression; indices where None. bound: what takes the place of w's, where it is known otherwise.
 
     >>> data = equivalence_data([2.0, 2.0, 1.0], [0.5, 0.5, 0.0])
     >>> data.bound, data.excess
@@ -80,7 +82,8 @@ def equivalence_data(values: ArrayLike, weights: ArrayLike, positions: ArrayLike
     x = np.arange(w.size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
     if s.shape != w.shape or x.shape != w.shape:
         raise InputError(f"sensitivities {s.shape}, weights {w.shape} and positions {x.shape} must have one shape")
-    bound = float(w @ s) / float(w.sum()) if w.sum() > 0 else 0.0
+    if bound is None:
+        bound = float(w @ s) / float(w.sum()) if w.sum() > 0 else 0.0
     if not (np.all(np.isfinite(s)) and bound > 0):
         raise InputError("the sensitivities must be finite and positive somewhere on the support")
     order = np.argsort(x, kind="stable")
@@ -92,6 +95,7 @@ def plot_equivalence(
     weights: ArrayLike,
     positions: ArrayLike | None = None,
     *,
+    bound: float | None = None,
     names: Sequence[str] | None = None,
     xlabel: str | None = None,
     ylabel: str = "sensitivity (variance function)",
@@ -103,7 +107,7 @@ def plot_equivalence(
     Arguments as in `equivalence_data`. With positions the points are joined by a curve; without, up to 24
     arms are named on the axis where names are given.
     """
-    data = equivalence_data(values, weights, positions)
+    data = equivalence_data(values, weights, positions, bound)
     labels = arm_names(names, len(data.weights))
     ax = axes_or_new(ax, (7.0, 4.2))
     support = data.weights > 0
@@ -143,6 +147,41 @@ def plot_equivalence(
         color=GREY,
         fontsize="small",
     )
+    if title:
+        ax.set_title(title, loc="left", pad=30)
+    return ax
+
+
+def plot_unmeasured(
+    shares: ArrayLike,
+    weights: ArrayLike,
+    positions: ArrayLike | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what share of each arm a singular design does not measure: arms above zero would add to it; returns the axes.
+
+    shares: (n,) between 0 and 1. weights, positions and names as in `plot_equivalence`.
+    """
+    w, s = checked_weights(weights), np.asarray(shares, dtype=np.float64)
+    x = np.arange(w.size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
+    if s.shape != w.shape or x.shape != w.shape:
+        raise InputError(f"shares {s.shape}, weights {w.shape} and positions {x.shape} must have one shape")
+    labels = arm_names(names, w.size)
+    ax = axes_or_new(ax, (7.0, 4.2))
+    measured = w > 0
+    ax.vlines(x, 0.0, s, color=OKABE_ITO["sky"], linewidth=1.4)
+    ax.scatter(x[~measured], s[~measured], s=26, color=OKABE_ITO["sky"], label="other arms")
+    ax.scatter(x[measured], s[measured], s=30 + 300 * w[measured], color=OKABE_ITO["vermillion"], label="arms measured")
+    if positions is None and labels is not None and len(labels) <= 24:
+        ax.set_xticks(x, labels, rotation=30 if max(map(len, labels)) > 4 else 0)
+    ax.set_xlabel("arm" if positions is None else "position of the arm")
+    ax.set_ylabel("share that is not measured")
+    ax.set_ylim(-0.05, 1.1)
+    tidy(ax, grid="y")
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, borderaxespad=0.2)
     if title:
         ax.set_title(title, loc="left", pad=30)
     return ax

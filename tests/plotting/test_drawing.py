@@ -24,6 +24,7 @@ DRAWINGS = {
     ),
     "elfving": lambda ax: plotting.plot_elfving([[1, 0], [0.9, 0.4]], [0, 1], title="T", ax=ax),
     "rounds": lambda ax: plotting.plot_rounds([100, 400], [3, 1], n_items=9, burn_in=50, title="T", ax=ax),
+    "unmeasured": lambda ax: plotting.plot_unmeasured([0.0, 1.0], [1.0, 0.0], names=["a", "b"], title="T", ax=ax),
     "variances": lambda ax: plotting.plot_variances([1.0, 3.0], error=[0.5, 1.0], bounds=(0.2, 5.0), title="T", ax=ax),
 }
 
