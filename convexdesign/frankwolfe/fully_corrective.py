@@ -18,6 +18,9 @@ __all__ = ["frank_wolfe"]
 
 Floats = NDArray[np.float64]
 
+# Working sets could come and go for ever; so many pricings without progress end the solve.
+PATIENCE = 40
+
 
 def frank_wolfe(
     canonical: Canonical,
@@ -37,7 +40,7 @@ def frank_wolfe(
     problem = canonical.problem
     if not problem.weight_set.is_simplex:
         raise SolverError("Frank-Wolfe works over all weights on the simplex; use method='conic' for constraints")
-    trace = Trace("frank-wolfe", tol, max_iter, time_limit, report)
+    trace = Trace("frank-wolfe", tol, max_iter, time_limit, report, patience=PATIENCE)
     if problem.is_kiefer_wolfowitz or problem.criterion is Criterion.D:
         weights, ended, passes = d_design(canonical, trace, start)
         return Outcome(weights, None, ended, trace.stats(passes))

@@ -9,12 +9,16 @@ from convexdesign.design import Report, Snapshot, Stats, Status
 
 __all__ = ["Trace"]
 
+# A gap this much smaller is progress.
+PROGRESS = 0.99
+
 
 @dataclass
 class Trace:
     """Counts iterations and passes, keeps snapshots in the user's units, and reports each to the caller.
 
-    tol is the gap asked for; max_iter and time_limit (seconds) may be None; report may be None.
+    tol is the gap asked for; max_iter and time_limit (seconds) may be None; report may be None. patience: after so many
+    records without a smaller gap the solve counts as stalled; None for methods that are slow by nature.
     """
 
     method: str
@@ -22,9 +26,12 @@ class Trace:
     max_iter: int | None = None
     time_limit: float | None = None
     report: Report | None = None
+    patience: int | None = None
     started: float = field(default_factory=time.perf_counter)
     iterations: int = 0
     history: list[Snapshot] = field(default_factory=list)
+    _least_gap: float = float("inf")
+    _last_progress: int = 0
 
     @property
     def iterations_left(self) -> int:
@@ -35,6 +42,8 @@ class Trace:
         seconds = time.perf_counter() - self.started
         snapshot = Snapshot(seconds, self.iterations, value, bound, gap, support, targets)
         self.history.append(snapshot)
+        if gap < PROGRESS * self._least_gap:
+            self._least_gap, self._last_progress = gap, len(self.history)
         if self.report is not None:
             self.report(snapshot)
 
@@ -44,6 +53,8 @@ class Trace:
             return Status.ITERATION_LIMIT
         if self.time_limit is not None and time.perf_counter() - self.started >= self.time_limit:
             return Status.TIME_LIMIT
+        if self.patience is not None and len(self.history) - self._last_progress > self.patience:
+            return Status.STALLED
         return None
 
     def stats(self, passes: float) -> Stats:
