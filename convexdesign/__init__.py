@@ -24,7 +24,7 @@ from convexdesign.errors import (
 )
 from convexdesign.problem import BlockArms, DesignProblem
 from convexdesign.solve import solve
-from convexdesign.verify import Verification, verify
+from convexdesign.verify import Improvement, Verification, verify
 
 __all__ = [
     "BlockArms",
@@ -36,6 +36,7 @@ __all__ = [
     "Design",
     "DesignProblem",
     "ExactDesign",
+    "Improvement",
     "InputError",
     "SolverError",
     "Status",

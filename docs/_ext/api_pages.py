@@ -57,7 +57,7 @@ SUBJECTS = (
         "Verification",
         "How good is a design, whoever made it?",
         "convexdesign",
-        ("verify", "Verification", "efficiencies"),
+        ("verify", "Verification", "Improvement", "efficiencies"),
     ),
     Subject(
         "estimation",

@@ -1,10 +1,9 @@
-"""verify: how good is somebody else's design? Its certified efficiency, whoever made it."""
+"""verify: the certified efficiency of a design, whoever made it."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,11 +14,9 @@ from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.read import read_vector
 from convexdesign.solve import prover, solve
+from convexdesign.verify.verification import Verification
 
-if TYPE_CHECKING:
-    from convexdesign.rigorous import Proof
-
-__all__ = ["Verification", "verify"]
+__all__ = ["verify"]
 
 Floats = NDArray[np.float64]
 
@@ -31,29 +28,6 @@ RIGOROUS_TOL = 1e-10
 SUM_TOLERANCE = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Verification:
-    """The certified efficiency of a design.
-
-    value: the criterion at the design's weights; lower_bound: a proven bound on the optimum (an upper one for log
-    det); efficiency: a proven lower bound on optimum / value; efficiency_interval: (low, high), both proven;
-    certificate: of the design verified; reference: the design it was compared with; proof: with rigorous=True, what
-    is proven in exact and ball arithmetic, on which the efficiencies then rest.
-    """
-
-    value: float
-    lower_bound: float
-    efficiency: float
-    efficiency_interval: tuple[float, float]
-    certificate: Certificate
-    reference: Design
-    proof: Proof | None = None
-
-    def __repr__(self) -> str:
-        low, high = self.efficiency_interval
-        return f"Verification(value {self.value:.8g}, efficiency in [{low:.7g}, {high:.7g}])"
-
-
 def verify(
     problem: DesignProblem,
     weights: ArrayLike | None = None,
@@ -63,16 +37,17 @@ def verify(
     """The efficiency t* / t(w) of given weights, or of whole-number counts, as a certified interval.
 
     weights (n,): nonnegative with sum 1 (to 1e-6); counts (n,): nonnegative whole numbers, not all zero, verified as
-    the proportions they are. Exactly one of the two. A design that does not measure some target has efficiency zero.
-    For log det the efficiency is (det A / det A*)^(1/rank). Raises InputError naming the entry at fault.
+    the proportions they are (with costs, as the shares of the budget that they cost). Exactly one of the two.
+    A design that does not measure some target has efficiency zero. For log det the efficiency is (det A / det A*)^(1/rank).
+    Raises InputError naming the entry at fault. Designs of other programs, listed by points: see `match_design`.
 
     rigorous=True (extra `rigorous`) proves the interval for the numbers as given, every double read as the rational
     it is and the weights divided by their exact sum; floating-point results decide only how narrow it is.
 
     >>> import convexdesign as cd
     >>> v = cd.verify(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]]), counts=[3, 1])
-    >>> round(v.efficiency, 5)
-    0.75
+    >>> round(v.efficiency, 5), v.is_optimal(), v.improvement().arm
+    (0.75, False, 1)
     """
     given = _nonnegative(problem, weights, counts)
     w = given / float(given.sum())
@@ -87,11 +62,11 @@ def verify(
     if _is_better(problem.criterion, own.value, reference.value):
         high = 1.0  # better than the reference: the bound alone limits it
     if rigorous:
-        return _rigorous(given, certificate, reference)
-    return Verification(certificate.value, certificate.bound, low, (low, max(low, high)), certificate, reference)
+        return _rigorous(given, w, certificate, reference)
+    return Verification(certificate.value, certificate.bound, low, (low, max(low, high)), certificate, w, reference)
 
 
-def _rigorous(given: Floats, certificate: Certificate, reference: Design) -> Verification:
+def _rigorous(given: Floats, w: Floats, certificate: Certificate, reference: Design) -> Verification:
     """The interval proven for the doubles as given, weights divided by their exact sum."""
     from convexdesign.rigorous import prove, upper_efficiency
 
@@ -103,7 +78,7 @@ def _rigorous(given: Floats, certificate: Certificate, reference: Design) -> Ver
     best = prove(canonical, reference.weights, targets, vectors)
     low = min(own.efficiency, 1.0)
     high = upper_efficiency(canonical, own, best)
-    return Verification(certificate.value, own.bound, low, (low, max(low, high)), certificate, reference, own)
+    return Verification(certificate.value, own.bound, low, (low, max(low, high)), certificate, w, reference, own)
 
 
 def _is_better(criterion: Criterion, value: float, other: float) -> bool:
@@ -111,6 +86,7 @@ def _is_better(criterion: Criterion, value: float, other: float) -> bool:
 
 
 def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
+    """The design as nonnegative effort per arm, (n,), in any unit."""
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights= and counts=")
     name = "weights" if counts is None else "counts"
@@ -125,6 +101,7 @@ def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
         broken = np.flatnonzero(values != np.floor(values))
         if broken.size:
             raise InputError(f"counts[{broken[0]}] is {values[broken[0]]:g}; counts are whole numbers")
-    elif abs(total - 1.0) > SUM_TOLERANCE:
+        return problem.effort(values)
+    if abs(total - 1.0) > SUM_TOLERANCE:
         raise InputError(f"weights sum to {total:.9g}, not 1; divide them by their sum, or pass counts=")
     return values

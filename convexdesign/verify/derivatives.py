@@ -1,0 +1,153 @@
+"""Directional derivatives of the criterion: what a small share of effort does elsewhere, taken from all arms alike.
+
+With w(a) = (1 - a) w + a z the information is A(w(a)) = A - a (A - A0) + a M, M = sum_i z_i y_i y_i'. Every criterion is made
+of parts with vectors B = [b_1 ... b_k], and at a = 0 a part changes by g - h times its sign, where
+
+    g = sum_i z_i |B'y_i|^2,   h = tr B'(A - A0)B;    at the optimum g <= h for every arm (the equivalence theorem).
+
+- minimax:  one part for each worst target, B = C v_j, C = A^-1; the derivative is the largest h_j - g_j (Danskin);
+- average:  B = CL, M = LL'; derivative h - g;       D:  B = C^(1/2);  D_s:  B = CK(K'CK)^(-1/2); derivative g - h;
+- E:        B = U, the eigenvectors of the least eigenvalue; derivative lambda_min(U'(M - A + A0)U).
+
+Where A is singular, B is unique only up to the null space of A, and g is the least over all of these: observations outside
+the range of A tell nothing about what lies in it, unless they do so together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.certificate import dimension, own_witness
+from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
+from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem.arms import per_row
+
+__all__ = ["TIE", "Derivatives", "least_eigenvectors", "outside_range"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Targets (and eigenvalues) within this share of the worst count as equal to it, but no more of them than MOST_TIES.
+TIE = 1e-6
+MOST_TIES = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """The derivatives of the criterion at weights that measure what is wanted (`at` is their evaluation)."""
+
+    canonical: Canonical
+    at: Evaluation
+
+    @cached_property
+    def tied(self) -> Indices:
+        """The targets that decide a minimax value, worst first; empty for other criteria."""
+        if self.canonical.problem.criterion is not Criterion.MINIMAX:
+            return np.empty(0, dtype=np.intp)
+        k = 8
+        while True:
+            index, values = self.canonical.problem.targets.worst(self.at.factor, k)
+            deciding = values >= (1.0 - TIE) * values[0]
+            if not deciding.all() or index.size < k or k >= MOST_TIES:
+                return index[deciding]
+            k *= 4
+
+    @cached_property
+    def vectors(self) -> Floats:
+        """Columns (d, k): C v_j for each tied target (minimax), or the one part's B."""
+        problem, F = self.canonical.problem, self.at.factor
+        match problem.criterion:
+            case Criterion.MINIMAX:
+                return F @ (F.T @ problem.targets.take(self.tied).T)
+            case Criterion.E:
+                return least_eigenvectors(self.at)
+            case _:
+                return own_witness(self.canonical, self.at).vectors.T
+
+    @property
+    def parts(self) -> int:
+        """How many parts decide: tied targets, or the multiplicity of the least eigenvalue; one for smooth criteria."""
+        criterion = self.canonical.problem.criterion
+        return int(self.vectors.shape[1]) if criterion in (Criterion.MINIMAX, Criterion.E) else 1
+
+    @cached_property
+    def held(self) -> Floats:
+        """B'A0B, (k, k)."""
+        B, prior = self.vectors, self.canonical.problem.prior
+        return np.zeros((B.shape[1], B.shape[1])) if prior is None else np.asarray(B.T @ prior @ B)
+
+    @cached_property
+    def levels(self) -> Floats:
+        """h_j of each tied target (k,), or h of the one part (1,); not for E."""
+        problem = self.canonical.problem
+        if problem.criterion is Criterion.MINIMAX:
+            image = problem.targets.take(self.tied) @ self.at.factor
+            return np.asarray(np.einsum("ij,ij->i", image, image) - np.diag(self.held))
+        total = self.at.value if problem.criterion is Criterion.AVERAGE else float(dimension(self.canonical))
+        return np.array([total - np.trace(self.held)])
+
+    def toward_each_arm(self) -> Floats:
+        """The derivative towards each single arm, (n,), in one pass over the arms."""
+        problem = self.canonical.problem
+        if problem.criterion is Criterion.E:
+            base = self.at.value * np.eye(self.held.shape[0]) - self.held
+            return per_row(problem.arms, partial(_least_change, vectors=self.vectors, base=base))
+        change = _largest_change if problem.criterion is Criterion.MINIMAX else _change
+        out = per_row(problem.arms, partial(change, vectors=self.vectors, levels=self.levels))
+        if self.at.null.shape[1]:
+            out[outside_range(self.canonical, self.at)] = self.levels.max()
+        return -out if problem.criterion.maximised else out
+
+    def toward(self, z: Floats) -> float:
+        """The derivative towards the weights z (n,)."""
+        problem = self.canonical.problem
+        support = np.flatnonzero(z)
+        rows = np.sqrt(z[support])[:, None] * problem.arms.take(support)
+        image = rows @ self.vectors
+        if problem.criterion is Criterion.E:
+            change = image.T @ image - self.at.value * np.eye(image.shape[1]) + self.held
+            return float(np.linalg.eigvalsh(change)[0])
+        if self.at.null.shape[1]:
+            outside = rows @ self.at.null
+            image = image - outside @ np.linalg.lstsq(outside, image, rcond=1e-12)[0]
+        gains = np.einsum("ij,ij->j", image, image)
+        if problem.criterion is Criterion.MINIMAX:
+            return float((self.levels - gains).max())
+        rise = float(gains.sum() - self.levels[0])
+        return rise if problem.criterion.maximised else -rise
+
+
+def least_eigenvectors(at: Evaluation) -> Floats:
+    """Orthonormal eigenvectors (d, k) of the least eigenvalue of A(w), with multiplicity k up to TIE."""
+    if at.null.shape[1]:
+        return np.asarray(np.linalg.qr(at.null)[0])
+    left, size, _ = np.linalg.svd(at.factor, full_matrices=False)
+    return np.asarray(left[:, size**2 >= (1.0 - TIE) * size[0] ** 2])
+
+
+def outside_range(canonical: Canonical, at: Evaluation) -> NDArray[np.bool_]:
+    """Which arms (n,) have a component outside the range of A(w)."""
+    arms = canonical.problem.arms
+    if at.null.shape[1] == 0:
+        return np.zeros(arms.n, dtype=bool)
+    return arms.quadratic(at.null) > OUTSIDE_TOLERANCE**2 * arms.quadratic(canonical.basis)
+
+
+def _change(rows: Floats, vectors: Floats, levels: Floats) -> Floats:
+    """h - g for each row, of the one part that all vectors make."""
+    return np.asarray(levels[0] - ((rows @ vectors) ** 2).sum(axis=1))
+
+
+def _largest_change(rows: Floats, vectors: Floats, levels: Floats) -> Floats:
+    """The largest h_j - g_j for each row, of parts of one vector each."""
+    return np.asarray((levels - (rows @ vectors) ** 2).max(axis=1))
+
+
+def _least_change(rows: Floats, vectors: Floats, base: Floats) -> Floats:
+    """lambda_min(pp' - base) for each row, p its image."""
+    image = rows @ vectors
+    return np.asarray(np.linalg.eigvalsh(image[:, :, None] * image[:, None, :] - base)[:, 0])

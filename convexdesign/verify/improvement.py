@@ -1,0 +1,187 @@
+"""What would improve a design most: the arm that new effort should go to, and what a small share of it there is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.certificate import dimension
+from convexdesign.errors import SolverError
+from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
+from convexdesign.problem import Canonical, Criterion
+from convexdesign.verify.balance import balance
+from convexdesign.verify.derivatives import Derivatives, outside_range
+
+__all__ = ["Improvement", "cure", "improvement", "measures", "unmeasured_target"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# A share is halved so often at most: beyond, a design is as good as it gets in that direction.
+MOST_HALVINGS = 20
+# Relative changes of the criterion below this are rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Improvement:
+    """The move of effort that improves a design fastest.
+
+    arms: where the effort goes, most first; almost always one (see Verification.improvement); names: what they are called;
+    toward (n,): the weights moved towards, so that after moving a share a they are (1 - a) w + a toward;
+    derivative: of the criterion, d value / d a at a = 0: negative is better for variances, positive for log det and
+    lambda_min; infinite where the design does not measure something yet;
+    targets: the targets that limit the design: all that are tied for the worst, or one that is not measured;
+    share: the a tried, at most the one asked for; value: the criterion after moving it; gain: by how much the efficiency grows
+    then, relatively: 0.03 means 3 % fewer measurements for the same precision. share and gain are 0 where nothing helps.
+    """
+
+    arms: tuple[int, ...]
+    names: tuple[str, ...]
+    toward: Floats
+    derivative: float
+    targets: tuple[str, ...]
+    share: float
+    value: float
+    gain: float
+
+    @property
+    def arm(self) -> int:
+        """The arm that most of the effort goes to."""
+        return self.arms[0]
+
+    @property
+    def name(self) -> str:
+        """What that arm is called."""
+        return self.names[0]
+
+    def __repr__(self) -> str:
+        more = f" and {len(self.arms) - 1} more" if len(self.arms) > 1 else ""
+        return (
+            f"Improvement(arm {self.name}{more}: derivative {self.derivative:.6g}; moving a share of {self.share:.3g} "
+            f"gives {self.value:.8g}, a gain of {self.gain:.3g})"
+        )
+
+
+def improvement(canonical: Canonical, weights: Floats, at: Evaluation, best: Floats, share: float) -> Improvement:
+    """The steepest move from the weights (n,), evaluated by `at`; best (n,): nearly optimal weights in W."""
+    problem = canonical.problem
+    if not measures(canonical, at):
+        return _cured(canonical, weights, at, share)
+    slopes = Derivatives(canonical, at)
+    toward = _steepest(canonical, at, slopes) if problem.weight_set.is_simplex else best
+    derivative = slopes.toward(toward)
+    better = slopes.toward(best)
+    sign = 1.0 if problem.criterion.maximised else -1.0
+    if sign * derivative <= ROUNDING * abs(at.value) and sign * better > sign * derivative:
+        toward, derivative = best, better
+    labels = tuple(problem.targets.label(int(j)) for j in slopes.tied)
+    return _moved(canonical, weights, at.value, toward, derivative, labels, share)
+
+
+def _steepest(canonical: Canonical, at: Evaluation, slopes: Derivatives) -> Floats:
+    """The distribution over arms in whose direction the criterion improves fastest; one arm where one part decides."""
+    problem = canonical.problem
+    z = np.zeros(problem.n_arms)
+    if problem.criterion is Criterion.MINIMAX and slopes.parts > 1:
+        held, wanted = np.diag(slopes.held), np.ones(slopes.parts)
+        try:
+            mix = balance(problem.arms, slopes.vectors, held, wanted, outside_range(canonical, at))
+        except SolverError:
+            pass
+        else:
+            z[mix.arms] = mix.proportions
+            return z
+    each = slopes.toward_each_arm()
+    z[np.argmax(each) if problem.criterion.maximised else np.argmin(each)] = 1.0
+    return z
+
+
+def _moved(
+    canonical: Canonical,
+    weights: Floats,
+    value: float,
+    toward: Floats,
+    derivative: float,
+    targets: tuple[str, ...],
+    share: float,
+) -> Improvement:
+    """The improvement in a direction, its share halved until the criterion is better."""
+    problem = canonical.problem
+    rise = toward - weights if np.count_nonzero(toward) > 1 else toward
+    arms = np.flatnonzero(rise > ROUNDING)
+    arms = arms[np.argsort(-rise[arms], kind="stable")] if arms.size else np.array([np.argmax(toward)])
+    gain, reached, after = 0.0, 0.0, value
+    for _ in range(MOST_HALVINGS):
+        found = evaluate(canonical, (1.0 - share) * weights + share * toward).value
+        grown = _growth(canonical, value, found)
+        if grown > ROUNDING:
+            gain, reached, after = grown, share, found
+            break
+        share /= 2.0
+    indices = tuple(int(i) for i in arms)
+    names = tuple(problem.arm_name(i) for i in indices)
+    return Improvement(indices, names, toward, derivative, targets, reached, after, gain)
+
+
+def _growth(canonical: Canonical, before: float, after: float) -> float:
+    """By how much the efficiency grows, relatively; infinitely where it was zero."""
+    criterion = canonical.problem.criterion
+    if not np.isfinite(after):
+        return 0.0
+    if criterion in (Criterion.D, Criterion.DS):
+        return float(np.expm1((after - before) / dimension(canonical))) if np.isfinite(before) else np.inf
+    high, low = (after, before) if criterion.maximised else (before, after)
+    return high / low - 1.0 if low > 0 else (np.inf if high > 0 else 0.0)
+
+
+# ---------------------------------------------------------------- what is not measured yet
+
+
+def measures(canonical: Canonical, at: Evaluation) -> bool:
+    """Whether the design measures all that is wanted."""
+    return at.value != canonical.problem.criterion.worst_value
+
+
+def _cured(canonical: Canonical, weights: Floats, at: Evaluation, share: float) -> Improvement:
+    problem = canonical.problem
+    arms = cure(canonical, weights, at)
+    toward = np.zeros(problem.n_arms)
+    toward[list(arms)] = 1.0 / len(arms)
+    # From infinitely bad to finite, except for E, whose worst value is zero.
+    derivative = -problem.criterion.worst_value
+    if problem.criterion is Criterion.E:
+        derivative = Derivatives(canonical, at).toward(toward)
+    label = problem.targets.label(unmeasured_target(canonical, at))
+    return _moved(canonical, weights, at.value, toward, derivative, (label,), share)
+
+
+def unmeasured_target(canonical: Canonical, at: Evaluation) -> int:
+    """The number of the target that is farthest from being measured."""
+    found = canonical.problem.targets.outside(at.null, canonical.basis, OUTSIDE_TOLERANCE)
+    return at.worst_target if found is None else found
+
+
+def cure(canonical: Canonical, weights: Floats, at: Evaluation) -> tuple[int, ...]:
+    """Arms that, added to the design, make it measure all that is wanted: as few as are found one at a time.
+
+    Each is the arm most in line with the unmeasured part of the target that is farthest from being measured.
+    """
+    problem = canonical.problem
+    size = problem.arms.quadratic(canonical.basis)
+    added: list[int] = []
+    while not measures(canonical, at):
+        missing = at.null.T @ problem.targets.take(np.array([unmeasured_target(canonical, at)]))[0]
+        outside = problem.arms.quadratic(at.null)
+        along = problem.arms.quadratic((at.null @ missing / np.linalg.norm(missing))[:, None])
+        new = outside > OUTSIDE_TOLERANCE**2 * size
+        # Cosines equal up to rounding: the arm of which more is new.
+        cosine = np.divide(along, outside, out=np.zeros_like(size), where=new).round(9)
+        share = np.divide(outside, size, out=np.zeros_like(size), where=new)
+        added.append(int(np.lexsort((-share, -cosine))[0]))
+        half = np.zeros_like(weights)
+        half[added] = 0.5 / len(added)
+        at = evaluate(canonical, 0.5 * weights + half)
+    return tuple(added)

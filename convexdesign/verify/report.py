@@ -1,0 +1,70 @@
+"""A verification in words: one fact a line, for a terminal, a notebook, or the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from convexdesign.decimals import at_least, at_most
+
+if TYPE_CHECKING:
+    from convexdesign.verify.improvement import Improvement
+    from convexdesign.verify.verification import Verification
+
+__all__ = ["facts", "move"]
+
+# Places after the point of an efficiency, and how many targets and arms are named.
+DIGITS = 7
+NAMED = 3
+
+
+def facts(v: Verification, tol: float) -> list[tuple[str, str]]:
+    """Name and text of each fact; tol is the relative gap up to which a design is called optimal."""
+    low, high = v.efficiency_interval
+    criterion = v.problem.criterion
+    how = ", both proven" if v.proof is None else ", both proven for the numbers exactly as given"
+    out = [
+        ("problem", repr(v.problem).removeprefix("DesignProblem(").removesuffix(")")),
+        (criterion.value_name, f"{v.value:.8g}"),
+        ("bound", f"{v.lower_bound:.8g}: no design has {'more' if criterion.maximised else 'less'}"),
+        ("efficiency", f"between {at_least(low, DIGITS)} and {at_most(high, DIGITS)}{how}"),
+        ("verdict", verdict(v, tol)),
+    ]
+    worst = v.worst_targets(NAMED)
+    listed = ", ".join(f"{name}: {variance:.6g}" for name, variance in zip(worst["target"], worst["variance"]))
+    out.append(("worst variances", listed))
+    if not v.is_optimal(tol) and v.is_allowed:
+        out.append(("improvement", move(v.improvement(), criterion.value_name, v.value)))
+    return out
+
+
+def verdict(v: Verification, tol: float) -> str:
+    """Optimal, not optimal, or not known, always within a tolerance."""
+    low, high = v.efficiency_interval
+    if not v.is_allowed:
+        return f"NOT allowed: the weights miss the problem's constraints on them by {v.violation:.3g}"
+    if v.is_optimal(tol):
+        return f"optimal: within {v.gap:.1e} of the best possible, proven (tolerance {tol:.1e})"
+    if high <= 0:
+        return "useless as it is: something wanted is not measured at all, so no number of measurements suffices"
+    if v.is_worse_than(tol):
+        # Information already held is not measured again: then the efficiency is a ratio of variances and no more.
+        saved = f": the best design needs {at_least(100 * (1 - high), 4)} % fewer measurements" * (
+            v.problem.prior is None
+        )
+        return f"NOT optimal, proven{saved}"
+    return f"not decided: proven within {1 / low - 1:.1e} of the best possible, not within the tolerance {tol:.1e}"
+
+
+def move(step: Improvement, value_name: str, value: float) -> str:
+    """What an improvement asks for and what it is worth."""
+    arms = ", ".join(step.names[:NAMED]) + (f" and {len(step.names) - NAMED} more" * (len(step.names) > NAMED))
+    noun = "arm" if len(step.arms) == 1 else "arms"
+    missing = f"{step.targets[0]} is not measured; " if step.gain == np.inf and step.targets else ""
+    if step.gain == 0:
+        return f"none found: moving effort to {noun} {arms} has the derivative {step.derivative:.3g}"
+    return (
+        f"{missing}moving {100 * step.share:.3g} % of the effort to {noun} {arms} changes the {value_name} from "
+        f"{value:.6g} to {step.value:.6g} (derivative {step.derivative:.6g})"
+    )

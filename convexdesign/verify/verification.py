@@ -1,0 +1,187 @@
+"""Verification: what a verifier asks of a design. Is it optimal, how efficient, what is worst, what would improve it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.certificate import Certificate
+from convexdesign.design import FEASIBILITY_TOLERANCE, Design
+from convexdesign.errors import InputError
+from convexdesign.evaluation import Evaluation, evaluate
+from convexdesign.problem import Canonical, DesignProblem
+from convexdesign.verify import improvement as improving
+from convexdesign.verify import report
+from convexdesign.verify.equivalence import sensitivities, unmeasured_shares
+from convexdesign.verify.worst import worst_arms, worst_targets
+
+if TYPE_CHECKING:
+    import pandas
+
+    from convexdesign.rigorous import Proof
+
+__all__ = ["Verification"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification:
+    """The certified efficiency of a design, and what limits it.
+
+    value: the criterion at the design's weights; lower_bound: a proven bound on the optimum (an upper one for log
+    det and lambda_min); efficiency: a proven lower bound on optimum / value; efficiency_interval: (low, high), both proven;
+    certificate: of the design verified; weights (n,): the design, sum 1; reference: the design it was compared with;
+    proof: with rigorous=True, what is proven in exact and ball arithmetic, on which the efficiencies then rest.
+
+    >>> import convexdesign as cd
+    >>> p = cd.DesignProblem.g_optimal([[1, 0], [0, 1]], noise_variance=[1.0, 3.0])
+    >>> v = cd.verify(p, weights=[0.5, 0.5])
+    >>> v.is_optimal(), round(v.efficiency, 6), v.worst_targets(1)["target"][0]
+    (False, 0.666667, 'arm 1')
+    """
+
+    value: float
+    lower_bound: float
+    efficiency: float
+    efficiency_interval: tuple[float, float]
+    certificate: Certificate
+    weights: Floats
+    reference: Design
+    proof: Proof | None = None
+
+    @property
+    def problem(self) -> DesignProblem:
+        """The problem that the design is for."""
+        return self.reference.problem
+
+    @property
+    def gap(self) -> float:
+        """The smallest tolerance within which the design is proven optimal: 1 / efficiency - 1."""
+        return 1.0 / self.efficiency - 1.0 if self.efficiency > 0 else np.inf
+
+    @property
+    def violation(self) -> float:
+        """How far the weights are from satisfying the problem's constraints on them; zero where they do."""
+        return self.certificate.feasibility
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the weights satisfy the problem's constraints, up to 1e-8."""
+        return self.violation <= FEASIBILITY_TOLERANCE
+
+    def is_optimal(self, tol: float = 1e-6) -> bool:
+        """Whether the design is proven to be within a relative `tol` of the optimum: efficiency at least 1 / (1 + tol).
+
+        False is no proof of the contrary: that is `is_worse_than(tol)`. Weights that break the problem's constraints are
+        never optimal. The optimum is known to about 1e-7 (1e-10 with rigorous=True), so a smaller tol proves nothing more.
+        """
+        return self.is_allowed and self.gap <= _positive(tol)
+
+    def is_worse_than(self, tol: float = 1e-6) -> bool:
+        """Whether the design is proven to be more than a relative `tol` from the optimum, or breaks the constraints."""
+        return not self.is_allowed or self.efficiency_interval[1] * (1.0 + _positive(tol)) < 1.0
+
+    def worst_targets(self, k: int = 5) -> pandas.DataFrame:
+        """The k targets with the largest variance v'A(w)^+ v, worst first: columns target (its name), variance.
+
+        Variances are per unit of sampling effort, infinite for targets that are not measured. Targets are the problem's own;
+        for D the arms, for A the coefficients, and for E all combinations of them of length one: the worst is the
+        eigenvector of the least eigenvalue, whose inverse is its variance.
+        """
+        return worst_targets(self._canonical, self._evaluation, _at_least_one(k))
+
+    def worst_arms(self, k: int = 5) -> pandas.DataFrame:
+        """The k arms that the design neglects most, indexed by number: columns arm (its name), weight, variance, derivative.
+
+        derivative: the directional derivative of the criterion when effort moves from all arms alike to this one, the best
+        first; none is an improvement (negative for variances, positive for log det and lambda_min) where one target
+        decides and the design is optimal. Where several targets tie it is that of their maximum. variance: x'A(w)^+ x of
+        the arm's own mean. Where the design does not measure something: first the arms that together cure it, with an infinite
+        derivative those that do so alone, nan otherwise.
+        """
+        return worst_arms(self._canonical, self.weights, self._evaluation, _at_least_one(k))
+
+    def improvement(self, share: float = 0.01) -> improving.Improvement:
+        """The move of effort that improves the design fastest, and what moving a `share` of all effort so is worth.
+
+        Effort is taken from all arms alike and given to the arm with the best directional derivative of the criterion. The
+        value after the move is computed, not extrapolated; where it is worse, since the share is too large, the share is
+        halved until it is better. Several arms get the effort in four cases:
+
+        - several targets tie for the worst (to 1e-6) and no arm alone helps all of them best: the mix of arms with the
+          steepest descent of their maximum;
+        - no single arm improves the design, though a combination does (the least eigenvalue is multiple, or arms tell only
+          together about a direction not measured yet): towards the best weights known, `reference.weights`;
+        - the problem has constraints on the weights: the same;
+        - the design does not measure something: the arms, in equal parts, that cure that.
+        """
+        if not (isinstance(share, (int, float)) and 0 < share < 1):
+            raise InputError(f"share is {share}; give a share of the effort between 0 and 1, such as 0.01")
+        return improving.improvement(
+            self._canonical, self.weights, self._evaluation, self.reference.weights, float(share)
+        )
+
+    def plot(self, ax: Any = None, *, positions: ArrayLike | None = None) -> Any:
+        """The equivalence theorem as a picture (extra `plot`); returns the matplotlib axis.
+
+        The sensitivity of every arm, from the design's own information, against the bound that no arm exceeds if and only if
+        the design is optimal; the largest exceeds it by the gap that this proves (with constraints on the weights, arms at
+        their limits may exceed it). positions (n,): where the arms sit on the axis, such as the setting of a
+        regression. Of a design that does not measure something: the share of each arm that is not measured.
+        """
+        from convexdesign.plotting import plot_equivalence, plot_unmeasured
+
+        names = self.problem.arms.names
+        if not improving.measures(self._canonical, self._evaluation):
+            shares = unmeasured_shares(self._canonical, self._evaluation)
+            title = f"{self._unmeasured} is not measured"
+            return plot_unmeasured(shares, self.weights, positions, names=names, title=title, ax=ax)
+        found = sensitivities(self._canonical, self._evaluation, self.reference.certificate.witness)
+        return plot_equivalence(found.values, self.weights, positions, bound=found.bound, names=names, ax=ax)
+
+    def summary(self, tol: float = 1e-6) -> str:
+        """The verification in a few lines of text: value, bound, efficiency, verdict, what is worst, what would help."""
+        return "\n".join(f"{name:<16} {text}" for name, text in report.facts(self, _positive(tol)))
+
+    @cached_property
+    def _evaluation(self) -> Evaluation:
+        return evaluate(self._canonical, self.weights)
+
+    @property
+    def _canonical(self) -> Canonical:
+        return self.reference.canonical
+
+    @property
+    def _unmeasured(self) -> str:
+        target = improving.unmeasured_target(self._canonical, self._evaluation)
+        return self.problem.targets.label(target)
+
+    def __repr__(self) -> str:
+        low, high = self.efficiency_interval
+        return f"Verification(value {self.value:.8g}, efficiency in [{low:.7g}, {high:.7g}])"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><th style='text-align: left'>{escape(name)}</th><td style='text-align: left'>{escape(text)}</td></tr>"
+            for name, text in report.facts(self, 1e-6)
+        )
+        return f"<table>{rows}</table>"
+
+
+def _positive(tol: float) -> float:
+    if not tol > 0:
+        raise InputError(f"tol is {tol}; give a positive relative gap, such as 1e-6")
+    return float(tol)
+
+
+def _at_least_one(k: int) -> int:
+    if isinstance(k, bool) or int(k) != k or k < 1:
+        raise InputError(f"k is {k}; give a whole number of at least 1")
+    return int(k)

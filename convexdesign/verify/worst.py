@@ -1,0 +1,127 @@
+"""Tables of what a design does worst: the targets of largest variance, and the arms that effort is missing on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
+from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem.targets import largest
+from convexdesign.verify.derivatives import Derivatives, outside_range
+from convexdesign.verify.improvement import cure, measures
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["worst_arms", "worst_targets"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Targets with an unmeasured part come before all others once that part is stretched by this much.
+STRETCH = 1e6
+# Coefficients of a combination written out, largest first, and the share of the largest below which one is left out.
+TERMS_SHOWN = 4
+LEAST_TERM = 1e-6
+
+
+def worst_targets(canonical: Canonical, at: Evaluation, k: int) -> pandas.DataFrame:
+    """The k targets with the largest v'A(w)^+ v, worst first: columns target, variance."""
+    import pandas
+
+    problem = canonical.problem
+    if problem.criterion is Criterion.E:
+        labels, variances = _worst_combinations(problem, at, k)
+    else:
+        index = problem.targets.worst(_stretched(canonical, at), k)[0]
+        variances = _variances(canonical, at, index)
+        order = np.argsort(-variances, kind="stable")
+        labels, variances = [problem.targets.label(int(j)) for j in index[order]], variances[order]
+    return pandas.DataFrame({"target": labels, "variance": variances})
+
+
+def worst_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int) -> pandas.DataFrame:
+    """The k arms towards which the criterion improves fastest, best first: columns arm, weight, variance, derivative."""
+    import pandas
+
+    problem = canonical.problem
+    if measures(canonical, at):
+        each = Derivatives(canonical, at).toward_each_arm()
+        index, _ = largest(each if problem.criterion.maximised else -each, min(k, each.size))
+        derivatives = each[index]
+    else:
+        index, derivatives = _missing_arms(canonical, weights, at, k)
+    rows = problem.arms.take(index) @ at.factor
+    price = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
+    price = price if problem.costs is None else price * problem.costs
+    variances = np.einsum("ij,ij->i", rows, rows) * price[index]
+    variances[outside_range(canonical, at)[index]] = np.inf
+    names = [problem.arm_name(int(i)) for i in index]
+    columns = {"arm": names, "weight": weights[index], "variance": variances, "derivative": derivatives}
+    return pandas.DataFrame(columns, index=pandas.Index(index, name="index"))
+
+
+def _stretched(canonical: Canonical, at: Evaluation) -> Floats:
+    """A factor by which targets with an unmeasured part are the worst; the others by their variance."""
+    if at.null.shape[1] == 0:
+        return at.factor
+    size = np.linalg.norm(canonical.inverse @ at.factor, 2) if at.factor.shape[1] else 1.0
+    return np.hstack([at.factor, STRETCH * size * at.null])
+
+
+def _variances(canonical: Canonical, at: Evaluation, index: Indices) -> Floats:
+    """v'A(w)^+ v of the targets at the indices, infinite where they are not measured."""
+    targets = canonical.problem.targets
+    image = targets.take(index) @ at.factor
+    variances = np.einsum("ij,ij->i", image, image)
+    if at.null.shape[1]:
+        variances[targets.shares_outside(index, at.null, canonical.basis) > OUTSIDE_TOLERANCE] = np.inf
+    return np.asarray(variances)
+
+
+def _missing_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int) -> tuple[Indices, Floats]:
+    """First the arms that cure the design together, then those with the largest unmeasured part.
+
+    The derivative is -inf (+inf for log det) for those that do so alone, nan where the value stays as it is; lambda_min is
+    finite throughout.
+    """
+    problem = canonical.problem
+    size = problem.arms.quadratic(canonical.basis)
+    share = np.divide(problem.arms.quadratic(at.null), size, out=np.zeros_like(size), where=size > 0)
+    needed = np.array(cure(canonical, weights, at))
+    share[needed] = 2.0 - np.arange(needed.size) / needed.size
+    index, shares = largest(share, min(k, share.size))
+    index = index[shares > OUTSIDE_TOLERANCE**2]
+    if problem.criterion is Criterion.E:
+        return index, Derivatives(canonical, at).toward_each_arm()[index]
+    derivatives = np.full(index.size, np.nan)
+    for i, arm in enumerate(index):
+        tried = 0.5 * weights
+        tried[arm] += 0.5
+        if measures(canonical, evaluate(canonical, tried)):
+            derivatives[i] = -np.inf if not problem.criterion.maximised else np.inf
+    return index, derivatives
+
+
+def _worst_combinations(problem: DesignProblem, at: Evaluation, k: int) -> tuple[list[str], Floats]:
+    """The eigenvectors of A(w)^-1 with the largest eigenvalues, written out as combinations of coefficients."""
+    columns = problem.inputs["arms"].columns
+    names = columns or [f"[{j}]" for j in range(problem.arms.d)]
+    null = np.linalg.qr(at.null)[0]
+    # Any inverse on the range becomes the Moore-Penrose one between projections onto it.
+    left, size, _ = np.linalg.svd(at.factor - null @ (null.T @ at.factor), full_matrices=False)
+    vectors, variances = np.hstack([null, left]).T[:k], np.append(np.full(null.shape[1], np.inf), size**2)[:k]
+    return [_written_out(vector, names) for vector in vectors], variances
+
+
+def _written_out(vector: Floats, names: Sequence[str]) -> str:
+    """0.8 a - 0.6 b, the largest entries first."""
+    order = np.argsort(-np.abs(vector), kind="stable")
+    order = order[np.abs(vector[order]) > LEAST_TERM * abs(vector[order[0]])]
+    sign = np.sign(vector[order[0]])
+    terms = [f"{'-' if sign * vector[j] < 0 else '+'} {abs(vector[j]):.3g} {names[j]}" for j in order[:TERMS_SHOWN]]
+    return " ".join(terms).removeprefix("+ ") + (" ..." if order.size > TERMS_SHOWN else "")
