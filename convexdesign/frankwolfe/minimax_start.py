@@ -32,7 +32,8 @@ def first_members(
     favoured = _heaviest(start, 4 * size)
     pool = _pool(canonical, arm_screen, favoured)
     chosen, factor = _coarse_design(canonical, pool.vectors, max(2 * size, FEW))
-    chosen = np.union1d(chosen, np.flatnonzero(np.isin(pool.index, favoured)))
+    if favoured.size:
+        chosen = np.union1d(chosen, np.flatnonzero(np.isin(pool.index, favoured)))
     arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
     priced = targets.price(factor, 0.0)
     few = canonical.problem.targets.m <= FEW
