@@ -176,8 +176,10 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
         return solve_conic(canonical, formulation=options.formulation, backend=options.backend, start=start, **common)
     from convexdesign import frankwolfe
 
+    if name == "frank-wolfe":
+        proof = None if options.warm_start is None else options.warm_start.certificate.witness
+        return frankwolfe.frank_wolfe(canonical, start=start, proof=proof, **common)
     methods: dict[str, Callable[..., Outcome]] = {
-        "frank-wolfe": frankwolfe.frank_wolfe,
         "frank-wolfe-vanilla": frankwolfe.vanilla,
         "frank-wolfe-away": frankwolfe.away,
         "multiplicative": frankwolfe.multiplicative,

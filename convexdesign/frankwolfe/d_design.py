@@ -19,6 +19,7 @@ from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
+from convexdesign.frankwolfe.warm_start import heaviest, joined
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, violators
 from convexdesign.problem import Canonical, Criterion
 
@@ -64,16 +65,22 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
 
 
 def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:
-    """The arms of the weights given, where they span; otherwise a choice by leverage."""
+    """A choice of arms by leverage; with the weights given, where their arms span, on the heaviest of these."""
     r = canonical.rank
-    if start is not None and np.count_nonzero(start) <= 4 * dimension(r):
-        index = np.flatnonzero(start)
-        vectors = canonical.whiten_arms(index)
-        if canonical.prior is not None or np.linalg.matrix_rank(vectors) == r:
-            return WorkingSet(index, vectors, start[index] / start[index].sum())
     # On a sphere an optimal design exists among some multiple of p = r(r+1)/2 random arms.
     chosen = first_arms(screen.vectors, 4 * min(dimension(r), 750))
-    return WorkingSet(screen.front.take(chosen), screen.vectors.take(chosen, axis=0))
+    arms = WorkingSet(screen.front.take(chosen), screen.vectors.take(chosen, axis=0))
+    if start is None:
+        return arms
+    index = heaviest(start, 4 * dimension(r))
+    effort = np.sqrt(start.take(index))[:, None] * canonical.whiten_arms(index)
+    if canonical.prior is None and np.linalg.matrix_rank(effort) < r:
+        return arms
+    arms = joined(arms, index, canonical.whiten_arms)
+    weights = np.zeros(canonical.problem.arms.n)
+    weights[index] = start.take(index)
+    weights = weights.take(arms.index)
+    return WorkingSet(arms.index, arms.vectors, weights / weights.sum())
 
 
 def _inverse_factor(vectors: Floats, weights: Floats, prior: Floats | None) -> tuple[Floats, float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.certificate import Witness
 from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.arm_screen import arm_screen
@@ -12,6 +13,7 @@ from convexdesign.frankwolfe.average_design import average_design
 from convexdesign.frankwolfe.d_design import d_design
 from convexdesign.frankwolfe.minimax_design import minimax_design
 from convexdesign.frankwolfe.trace import Trace
+from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.problem import Canonical, Criterion
 
 __all__ = ["frank_wolfe"]
@@ -26,6 +28,7 @@ def frank_wolfe(
     canonical: Canonical,
     *,
     start: Floats | None = None,
+    proof: Witness | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
     time_limit: float | None = None,
@@ -33,9 +36,9 @@ def frank_wolfe(
 ) -> Outcome:
     """Weights within a relative `tol` of the optimum, with the witness of that, by corrective steps on working sets.
 
-    start (n,) weights to begin with, never trusted; max_iter counts Newton and interior point steps; time_limit in
-    seconds; report is called with a Snapshot per outer iteration. Raises SolverError for criteria and weight sets that
-    this method does not handle.
+    start (k,), k <= n: weights of a related design to begin with, and proof, its witness; neither is trusted. max_iter
+    counts Newton and interior point steps; time_limit in seconds; report is called with a Snapshot per outer iteration.
+    Raises SolverError for criteria and weight sets that this method does not handle.
     """
     problem = canonical.problem
     if not problem.weight_set.is_simplex:
@@ -45,7 +48,7 @@ def frank_wolfe(
         weights, ended, passes = d_design(canonical, trace, start)
         return Outcome(weights, None, ended, trace.stats(passes))
     if problem.criterion is Criterion.MINIMAX:
-        found = minimax_design(canonical, trace, start)
+        found = minimax_design(canonical, trace, None if start is None else Start(start, proof))
         return Outcome(found.weights, found.witness, found.ended, trace.stats(found.passes))
     if problem.criterion is Criterion.AVERAGE:
         weights, ended, passes = average_design(canonical, arm_screen(canonical), trace, start)

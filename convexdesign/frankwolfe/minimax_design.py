@@ -27,6 +27,7 @@ from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
+from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.problem import Canonical
 
@@ -86,7 +87,7 @@ class Prices:
     settled: bool
 
 
-def minimax_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> Found:
+def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = None) -> Found:
     """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
     tol = trace.tol
     arm_prices, target_prices = arm_screen(canonical, pass_first=True), target_pricing(canonical)

@@ -10,6 +10,7 @@ from convexdesign.frankwolfe.corrective_d import correct_d
 from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.target_pricing import Pricing
+from convexdesign.frankwolfe.warm_start import Start, heaviest, joined, started, targets_of_proof
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical
 
@@ -25,36 +26,39 @@ COARSE_GAP = 1e-3
 
 
 def first_members(
-    canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Floats | None
+    canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Start | None
 ) -> tuple[WorkingSet, WorkingSet]:
-    """Arms and targets for the first master; start (n,) are weights whose heaviest arms are to be among them."""
+    """Arms and targets for the first master; with those of a related design to start from, if one is given.
+
+    Both sets only grow by a start, so that a misleading one costs time and nothing else.
+    """
     size = batch_size(canonical.rank)
-    favoured = _heaviest(start, 4 * size)
-    pool = _pool(canonical, arm_screen, favoured)
+    pool = _pool(canonical, arm_screen)
     chosen, factor = _coarse_design(canonical, pool.vectors, max(2 * size, FEW))
-    if favoured.size:
-        chosen = np.union1d(chosen, np.flatnonzero(np.isin(pool.index, favoured)))
     arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
-    priced = targets.price(factor, 0.0)
-    few = canonical.problem.targets.m <= FEW
-    # A zero target (an oracle's best item) wants nothing, and has no logarithm.
-    worst = np.flatnonzero(priced.values > 0.0) if few else violators(priced, 0.0, size, 0.5, factor)
-    return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
+    factors = [factor]
+    if start is not None:
+        arms, own = started(canonical, arms, start)
+        factors = [factor] if own is None else [own, factor]
+    priced = targets.price(factors[0], 0.0)
+    if canonical.problem.targets.m <= FEW:
+        # A zero target (an oracle's best item) wants nothing, and has no logarithm.
+        worst = np.flatnonzero(priced.values > 0.0)
+    else:
+        worst = np.unique(np.concatenate([violators(priced.at(F), 0.0, size, 0.5, F) for F in factors]))
+    members = WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
+    if start is not None and start.proof is not None:
+        members = joined(members, targets_of_proof(canonical, start.proof), canonical.whiten_targets)
+    return arms, members
 
 
-def _heaviest(weights: Floats | None, most: int) -> Indices:
-    if weights is None:
-        return np.empty(0, dtype=np.intp)
-    return np.flatnonzero(weights)[np.argsort(-weights[np.flatnonzero(weights)], kind="stable")[:most]]
-
-
-def _pool(canonical: Canonical, arm_screen: Screen, favoured: Indices) -> WorkingSet:
-    """The front and the favoured arms, with arms that span: a direction may be known by arms of low leverage alone."""
+def _pool(canonical: Canonical, arm_screen: Screen) -> WorkingSet:
+    """The front, with arms that span: a direction may be known by arms of low leverage alone."""
     front = WorkingSet(arm_screen.front, arm_screen.vectors)
     if front.size == canonical.problem.arms.n:
         return front
     anchors = canonical.coarse[spanning(canonical.whiten_arms(canonical.coarse))]
-    missing = np.setdiff1d(np.union1d(anchors, favoured), front.index)
+    missing = np.setdiff1d(anchors, front.index)
     vectors = np.concatenate([front.vectors, canonical.whiten_arms(missing)])
     return WorkingSet(np.concatenate([front.index, missing]), vectors)
 
@@ -68,5 +72,5 @@ def _coarse_design(canonical: Canonical, vectors: Floats, size: int) -> tuple[In
     vectors = vectors.take(pool, axis=0)
     design = correct_d(vectors, COARSE_GAP, prior=canonical.prior)
     lower, _ = dpotrf(combine(vectors.T, design.weights, canonical.prior), lower=1)
-    heaviest = _heaviest(design.weights, size)
-    return pool.take(np.union1d(heaviest, spanning(vectors))), dtrtri(lower, lower=1)[0].T
+    members = np.union1d(heaviest(design.weights, size), spanning(vectors))
+    return pool.take(members), dtrtri(lower, lower=1)[0].T

@@ -43,6 +43,11 @@ class Priced:
     values: Floats
     below: bool
 
+    def at(self, factor: Floats) -> Priced:
+        """The same vectors with their values at another F; nothing is known of others."""
+        image = self.vectors @ factor
+        return Priced(self.index, self.vectors, np.einsum("ij,ij->i", image, image), False)
+
 
 class Screen:
     """The state between pricings: the front and, once a pass was made, q for all vectors.

@@ -1,0 +1,107 @@
+"""Where a related design says to begin: at its arms, at the targets it serves worst, and at those its proof rested on.
+
+The proof of the related design is a set of vectors b_j = sqrt(mu_j) A^-1 v_j. For the problem it belongs to, v_j is the
+target with the largest |b_j'v|, because (b_j'v)^2 <= mu_j (v_j'A^-1v_j)(v'A^-1v) and no variance exceeds that of v_j. So
+asking the present problem for the largest |b_j'v| finds the same target where it still exists, and the likeliest
+successor where it was eliminated, without any correspondence between the two problems' targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from convexdesign.certificate import Witness
+from convexdesign.frankwolfe.symmetric import combine, dimension
+from convexdesign.frankwolfe.working_set import WorkingSet, batch_size
+from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
+
+__all__ = ["Start", "heaviest", "joined", "loudest", "started", "targets_of_proof"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# The weights given are mixed with this share of uniform ones: alone they might not even span.
+UNIFORM = 0.02
+# Vectors of the old proof shorter (squared) than this share of the longest proved nothing.
+FAINT = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A related design: weights (k,) of the first k arms, and the witness of its bound, if there is one."""
+
+    weights: Floats
+    proof: Witness | None = None
+
+
+def started(canonical: Canonical, arms: WorkingSet, start: Start) -> tuple[WorkingSet, Floats | None]:
+    """The arms with the heaviest of the start, and F with FF' = A^-1 at its weights (nearly); None where A is singular."""
+    index = heaviest(start.weights, 4 * dimension(canonical.rank))
+    arms = joined(arms, index, canonical.whiten_arms)
+    weights = np.zeros(canonical.problem.arms.n)
+    weights[index] = start.weights[index]
+    share = weights.take(arms.index)
+    share = (1.0 - UNIFORM) * share / share.sum() + UNIFORM / share.size
+    lower, info = dpotrf(combine(arms.vectors.T, share, canonical.prior), lower=1)
+    return arms, None if info else dtrtri(lower, lower=1)[0].T
+
+
+def targets_of_proof(canonical: Canonical, proof: Witness) -> Indices:
+    """Targets that a related design's proof points at, if it is of the same dimension."""
+    if proof.vectors.shape[1] != canonical.problem.arms.d:
+        return np.empty(0, dtype=np.intp)
+    length = np.linalg.norm(proof.vectors @ canonical.inverse.T, axis=1) ** 2
+    telling = heaviest(np.where(length > FAINT * length.max(), length, 0.0), 2 * batch_size(canonical.rank))
+    return loudest(canonical.problem.targets, proof.vectors.take(telling, axis=0))
+
+
+def joined(members: WorkingSet, index: Indices, whiten: Callable[[Indices], Floats]) -> WorkingSet:
+    """The members and the nonzero vectors at the indices."""
+    index = np.setdiff1d(index, members.index)
+    vectors = whiten(index)
+    nonzero = vectors.any(axis=1)
+    return WorkingSet(
+        np.concatenate([members.index, index[nonzero]]), np.concatenate([members.vectors, vectors[nonzero]])
+    )
+
+
+def loudest(targets: Targets, vectors: Floats) -> Indices:
+    """For each vector b (k, d) the index of the target with the largest |b'v|, without repetitions; one pass."""
+    if isinstance(targets, PairTargets):
+        spread = np.asarray(targets.items, dtype=float) @ vectors.T
+        high, low = spread.argmax(axis=0), spread.argmin(axis=0)
+        apart = high != low
+        return np.unique(np.minimum(high, low)[apart] * targets.n_items + np.maximum(high, low)[apart])
+    if not isinstance(targets, VectorTargets):
+        return np.empty(0, dtype=np.intp)
+    best, found = np.full(vectors.shape[0], -1.0), np.zeros(vectors.shape[0], dtype=np.intp)
+    along = () if targets.factor is None else (targets.factor,)
+    for start, (index, values) in targets.source.map(partial(_loudest, vectors=vectors, origin=targets.offset), *along):
+        found = np.where(values > best, start + index, found)
+        best = np.maximum(values, best)
+    return np.unique(found)
+
+
+def _loudest(
+    rows: Floats, factor: Floats | None = None, *, vectors: Floats, origin: Floats | None
+) -> tuple[Indices, Floats]:
+    """The row of the block with the largest |f b'(x - o)| for each b, and this value."""
+    values = np.abs((rows if origin is None else rows - origin) @ vectors.T)
+    if factor is not None:
+        values *= np.abs(factor)[:, None]
+    index = values.argmax(axis=0)
+    return index, values[index, np.arange(index.size)]
+
+
+def heaviest(weights: Floats, limit: int) -> Indices:
+    """Indices of the positive entries, of the largest `limit` where there are more."""
+    index = np.flatnonzero(weights > 0.0)
+    if index.size > limit:
+        index = np.sort(index[np.argpartition(-weights.take(index), limit)[:limit]])
+    return index
