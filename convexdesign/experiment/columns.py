@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
+from binascii import a2b_base64
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def packed_numbers(values: NDArray[Any], dtype: str) -> str:
 
 def unpacked_numbers(text: str, dtype: str) -> NDArray[Any]:
     """The numbers that `packed_numbers` gave, bit for bit."""
-    return np.frombuffer(b64decode(text), dtype=dtype)
+    return np.frombuffer(a2b_base64(text), dtype=dtype)
 
 
 def pulls(counts: Counts) -> dict[str, list[int]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum
+from enum import StrEnum
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["GENESIS", "Draft", "Event", "Kind", "chained", "plain_json"]
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """What an event says; the value is how it is written."""
 
     CREATED = "created"
@@ -40,8 +40,7 @@ class Draft:
     body: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Number `seq` of a log. text: the body as JSON. time: when it was written, by a clock that nothing relies on.
 
     checksum: of this event and the checksum before it, so that one number vouches for all that happened up to here.

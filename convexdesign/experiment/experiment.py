@@ -6,15 +6,16 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.errors import InputError, SolverError, UnidentifiableError
+from convexdesign.errors import InputError, SolverError, StoreError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
+from convexdesign.experiment import snapshot
 from convexdesign.experiment.admission import Receipt, admit, batch_of
 from convexdesign.experiment.changes import amendment, missing, withdrawal
 from convexdesign.experiment.columns import pulls, summary
@@ -68,6 +69,8 @@ class Experiment:
         self._warned: set[str] = set()
         self._start_over()
         self._look()
+        self.n_arms = self._ledger.n_arms
+        self._keep_snapshot()
 
     @classmethod
     def create(cls, path: Path, algorithm: Any, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
@@ -246,14 +249,14 @@ class Experiment:
             return self._ledger.digest()
 
     def __repr__(self) -> str:
-        phase = self._ledger.phase
-        return f"Experiment({str(self._store.path)!r}: {self._ledger.events} events, waits for {phase.value})"
+        return f"Experiment({str(self._store.path)!r}: {self.n_arms} arms, {self._store.seq + 1} events)"
 
     # ---------------------------------------------------------------- inside
 
     def _start_over(self) -> None:
         """Forget the state, which the log has too."""
         self._store.rewind()
+        self._snapshot_at = -1
         self._ledger = Ledger()
         self._replay = Replay()
 
@@ -261,8 +264,32 @@ class Experiment:
         """Take in what any process has written; to be called in a transaction."""
         if self._ledger.events != self._store.seq + 1:
             self._start_over()
+        if self._store.seq < 0:
+            self._skip_by_snapshot()
         for event in self._store.read():
             self._ledger.apply(event)
+
+    def _skip_by_snapshot(self) -> None:
+        """Begin with the snapshot beside the store, where there is one and it belongs to this log."""
+        found = snapshot.load(self._store.path)
+        if found is not None and self._store.skip_to(found.seq, found.checksum):
+            for event in found.events():
+                self._ledger.apply(event)
+            self._ledger.events = found.seq + 1
+            self._snapshot_at = found.seq
+
+    def _keep_snapshot(self) -> None:
+        """Bring the snapshot up to date, where it is far behind."""
+        if self._store.seq - self._snapshot_at < snapshot.EVERY:
+            return
+        before = snapshot.load(self._store.path)
+        with suppress(StoreError), Store.open(self._store.path) as store, store.transaction(write=False):
+            if before is not None and not store.skip_to(before.seq, before.checksum):
+                before = None
+            events = store.read()
+            if len(events) >= snapshot.EVERY:
+                snapshot.save(self._store.path, before, events)
+        self._snapshot_at = self._store.seq
 
     def _look(self) -> None:
         with self._lock, self._store.transaction(write=False):
@@ -289,6 +316,7 @@ class Experiment:
                     self._start_over()
                 if not isinstance(error, _DryRun):
                     raise
+            self._keep_snapshot()
 
     def _close_round(self, write: Callable[[Draft], None]) -> None:
         """Add up a round whose results are complete."""
@@ -352,7 +380,7 @@ class Experiment:
         keys: Sequence[str] | None,
     ) -> RewardRows | Summary:
         """What is told, checked by itself."""
-        number, n = _number(batch), self._ledger.n_arms
+        number, n = _number(batch), self.n_arms
         single = [value is not None for value in (arms, rewards, keys)]
         if (observations is None) == (not any(single)) or (any(single) and not all(single)):
             raise InputError("give observations= and key=, or arms=, rewards= and keys=")

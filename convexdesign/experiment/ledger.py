@@ -183,22 +183,11 @@ class Ledger:
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
-        handlers: dict[Kind, Callable[[dict[str, Any]], None]] = {
-            Kind.CREATED: self._created,
-            Kind.ASKED: self._asked,
-            Kind.TOLD: self._told,
-            Kind.SUMMARISED: self._summarised,
-            Kind.CLOSED: self._closed,
-            Kind.MISSING: self._missing,
-            Kind.AMENDED: self._amended,
-            Kind.WITHDRAWN: self._withdrawn,
-            Kind.STOPPED: self._stopped,
-            Kind.FINISHED: self._finished,
-        }
-        handler = handlers.get(event.kind)
-        if handler is not None:
-            handler(event.body)
+        HANDLERS[event.kind](self, event.body)
         self.events += 1
+
+    def _failed(self, body: dict[str, Any]) -> None:
+        """Nothing was asked; the next ask tries again."""
 
     def _created(self, body: dict[str, Any]) -> None:
         self.specification = body["specification"]
@@ -266,3 +255,18 @@ class Ledger:
 
     def _finished(self, body: dict[str, Any]) -> None:
         self.finished = body["result"]
+
+
+HANDLERS: dict[Kind, Callable[[Ledger, dict[str, Any]], None]] = {
+    Kind.CREATED: Ledger._created,
+    Kind.ASKED: Ledger._asked,
+    Kind.TOLD: Ledger._told,
+    Kind.SUMMARISED: Ledger._summarised,
+    Kind.CLOSED: Ledger._closed,
+    Kind.MISSING: Ledger._missing,
+    Kind.AMENDED: Ledger._amended,
+    Kind.WITHDRAWN: Ledger._withdrawn,
+    Kind.FAILED: Ledger._failed,
+    Kind.STOPPED: Ledger._stopped,
+    Kind.FINISHED: Ledger._finished,
+}

@@ -78,6 +78,13 @@ class RewardRows:
         arms, rewards = unpacked_numbers(record["arms"], "<i4"), unpacked_numbers(record["rewards"], "<f8")
         return cls(record["batch"], _Lines(record["keys"]), arms, rewards)
 
+    def joined(self, others: Sequence[RewardRows]) -> RewardRows:
+        """These rows and those of others, of the same batch, after one another."""
+        parts = (self, *others)
+        keys = [key for part in parts for key in part.keys]
+        arms, rewards = (np.concatenate([getattr(part, name) for part in parts]) for name in ("arms", "rewards"))
+        return RewardRows(self.batch, keys, arms, rewards)
+
     def content(self, k: int) -> Content:
         """Of row k."""
         return Content(self.batch, (int(self.arms[k]),), (float(self.rewards[k]),))

@@ -88,10 +88,11 @@ def guarantee(ledger: Ledger, delta: float, doubts: list[str]) -> str:
     provided = []
     missing = sum(int(a.missing.sum()) for a in ledger.batches)
     if missing:
-        provided.append(f"the {missing} missing results (asked for again) went missing whatever their values were")
+        results = "1 missing result" if missing == 1 else f"{missing} missing results"
+        provided.append(f"the {results} (asked for again) went missing whatever the values were")
     if ledger.withdrawn:
         provided.append("arms were withdrawn whatever their rewards were")
     if ledger.amendments:
-        provided.append(f"the {ledger.amendments} amendments were made whatever answer they lead to")
+        provided.append("what was amended was amended whatever answer it leads to")
     promise = f"the answer is wrong with probability at most {delta:g}"
     return promise if not provided else f"{promise}, provided that {' and '.join(provided)}"

@@ -31,6 +31,7 @@ SCHEMA = (
 # waiting it looks twice as often.
 PATIENCE = 60.0
 LONGEST_NAP, FAIR_WAIT = 0.004, 0.02
+KINDS = {kind.value.encode(): kind for kind in Kind}
 READ = "SELECT seq, kind, time, body, checksum FROM events WHERE seq > ? ORDER BY seq"
 
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
@@ -142,19 +143,31 @@ class Store:
         """Read from the beginning next: what was appended last may not have been committed."""
         self.seq, self.checksum = -1, GENESIS
 
+    def skip_to(self, seq: int, checksum: bytes) -> bool:
+        """Whether event `seq` has this checksum; if so, `read` goes on after it. To be called in a transaction."""
+        found = self._connection.execute("SELECT checksum FROM events WHERE seq = ?", (seq,)).fetchone()
+        if found != (checksum,):
+            return False
+        self.seq, self.checksum = seq, checksum
+        return True
+
     def read(self) -> list[Event]:
         """The events since the last one read, each verified; to be called in a transaction.
 
         Raises DamagedStoreError where an event is not what was written, or the log does not end where it should.
         """
-        events = []
+        events: list[Event] = []
         seq, checksum = self.seq, self.checksum
-        for number, kind, time, text, found in self._connection.execute(READ, (seq,)):
+        for number, kind, when, text, found in self._connection.execute(READ, (seq,)):
             seq += 1
-            if number != seq or link(checksum, seq, bytes(kind), bytes(time), bytes(text)) != found:
+            try:
+                sound = number == seq and link(checksum, seq, kind, when, text) == found
+            except TypeError:  # not bytes at all
+                sound = False
+            if not sound:
                 raise damaged(self.path, f"event {seq} is missing or not what was written")
             checksum = found
-            events.append(Event(seq, Kind(kind.decode()), time.decode(), text.decode(), found))
+            events.append(Event(seq, KINDS[kind], when.decode(), text.decode(), found))
         heads = self._connection.execute("SELECT id, seq, checksum FROM head").fetchall()
         if heads != [(0, seq, checksum)]:
             raise damaged(self.path, f"the log ends with event {seq}, but that is not the last one written")

@@ -95,7 +95,7 @@ def test_amend_corrects_an_open_batch(x, tmp_path, rewards):
     x.tell(0, arms=arms[:10], rewards=wrong[:10], keys=keys[:10])
     state = x.amend(keys[3], reward=values[3], reason="typing error")
     assert state.amendments == 1
-    assert "amendments" in state.guarantee
+    assert "amended" in state.guarantee
     x.tell(0, arms=arms, rewards=values, keys=keys)
     event = next(e for e in x.events() if e.kind.value == "amended").body
     assert event["before"] == {"batch": 0, "arm": int(arms[3]), "reward": float(wrong[3])}

@@ -1,0 +1,157 @@
+"""What is told wrongly is refused before anything is written, and so is what no store could hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+from convexdesign.estimation import Observations
+
+I = cd.identification  # noqa: E741
+ROWS = {"arms": [0, 1], "rewards": [1.0, 2.0], "keys": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (ROWS | {"rewards": [1.0, np.nan]}, r"row 1 \(key 'b'\): the reward of arm 1 is nan"),
+        (ROWS | {"rewards": [np.inf, 1.0]}, "is inf"),
+        (ROWS | {"rewards": [1.0, "many"]}, "must be numbers"),
+        (ROWS | {"rewards": [1.0]}, "one length"),
+        (ROWS | {"arms": [0, 3]}, "arm 3 is unknown"),
+        (ROWS | {"arms": [0, -1]}, "arm -1 is unknown"),
+        (ROWS | {"arms": [0.0, 1.0]}, "must be indices"),
+        (ROWS | {"arms": [], "rewards": [], "keys": []}, "no row to tell"),
+        (ROWS | {"keys": ["a"]}, "one length"),
+        (ROWS | {"keys": "ab"}, "one length"),
+        (ROWS | {"keys": ["a", ""]}, "printable"),
+        (ROWS | {"keys": ["a", "line\nbreak"]}, "printable"),
+        (ROWS | {"keys": ["a", "x" * 201]}, "1 to 200"),
+        (ROWS | {"keys": ["a", None]}, "key is None"),
+        (ROWS | {"keys": ["a", 1.5]}, "key is 1.5"),
+        (ROWS | {"key": "a"}, "one key each"),
+        ({"arms": [0], "rewards": [1.0]}, "give observations= and key="),
+        ({"observations": Observations.empty(3), "key": "a"}, "hold no pull"),
+        ({"observations": Observations.from_rewards(2, [0], [1.0]), "key": "a"}, "of 2 arms, the experiment has 3"),
+        ({"observations": "many", "key": "a"}, "must be Observations"),
+        ({"observations": Observations.from_rewards(3, [0], [1.0])}, "give key="),
+        ({"observations": Observations.from_rewards(3, [0], [1.0]), **ROWS}, "give observations= and key="),
+        ({}, "give observations= and key="),
+        ({"arms": [0] * 1000, "rewards": [1.0] * 1000, "keys": range(1000)}, r"asks for 198 pulls.*and now 1000 more"),
+    ],
+)
+def test_rejected_before_anything_is_written(x, arguments, message):
+    batch = x.ask()
+    before = x.digest(), len(x.events())
+    with pytest.raises(cd.InputError, match=message):
+        x.tell(batch, **arguments)
+    assert (x.digest(), len(x.events())) == before
+    assert x.tell(batch, **ROWS).accepted == 2
+
+
+@pytest.mark.parametrize("batch", [1, -1, "0", None, True, 0.0])
+def test_batches_that_are_not_there(x, batch):
+    with pytest.raises(cd.InputError, match="batch"):
+        x.tell(batch, **ROWS)
+    x.ask()
+    with pytest.raises(cd.InputError, match="batch"):
+        x.tell(batch, **ROWS)
+
+
+def test_whole_numbers_are_keys_too_as_their_text(x):
+    x.ask()
+    x.tell(0, arms=[0, 1], rewards=[1.0, 2.0], keys=np.arange(2))
+    assert x.tell(0, arms=[0], rewards=[1.0], keys=["0"]).repeated == 1
+
+
+def test_a_dry_run_says_what_would_happen(x):
+    x.ask()
+    before = x.digest(), len(x.events())
+    assert x.tell(0, **ROWS, dry_run=True).accepted == 2
+    assert (x.digest(), len(x.events())) == before
+    assert x.tell(0, **ROWS).accepted == 2
+    assert x.tell(0, **ROWS, dry_run=True).repeated == 2
+
+
+def test_all_parts_of_a_delivery_or_none(x):
+    from convexdesign.experiment.delivery import reward_rows
+
+    x.ask()
+    good = reward_rows(0, ["a"], [0], [1.0], 3)
+    surplus = reward_rows(0, [f"s{k}" for k in range(1000)], [0] * 1000, [1.0] * 1000, 3)
+    before = x.digest(), len(x.events())
+    with pytest.raises(cd.InputError, match="asks for 198 pulls"):
+        x.tell_all([good, surplus])
+    assert (x.digest(), len(x.events())) == before
+
+
+# ------------------------------------------------------------------ algorithms that cannot be kept
+
+
+class Mine(I.Rage):
+    """Somebody's own algorithm."""
+
+
+def begun():
+    algorithm = I.Rage(np.eye(2), variance_bounds=(1.0, 1.0))
+    batch = algorithm.ask()
+    env = cd.simulation.LinearEnvironment(np.eye(2), [1.0, 0.0], 1.0, rng=0)
+    algorithm.tell(batch, env.pull(batch.counts))
+    return algorithm
+
+
+def with_a_function():
+    algorithm = I.Rage(np.eye(2), variance_bounds=(1.0, 1.0))
+    algorithm.design_with(lambda *a, **k: None)
+    return algorithm
+
+
+def without_an_arm():
+    algorithm = I.Rage(np.eye(2), variance_bounds=(1.0, 1.0))
+    algorithm.withdraw([0])
+    return algorithm
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Mine(np.eye(2), variance_bounds=(1.0, 1.0)), "a Mine cannot be described"),
+        (lambda: lambda: None, "a function cannot be described"),
+        (lambda: cd.estimation.Head(np.eye(2), 100), "a Head cannot be described"),
+        (with_a_function, "a function of your own"),
+        (begun, "has begun already"),
+        (without_an_arm, "has begun already"),
+    ],
+)
+def test_algorithms_that_cannot_be_described_are_refused(path, make, message):
+    with pytest.raises(cd.InputError, match=message):
+        cd.Experiment.create(path, make())
+    assert list(path.parent.iterdir()) == []
+
+
+def test_files_that_are_there_or_not(path, algorithm):
+    with pytest.raises(cd.InputError, match="no such file"):
+        cd.Experiment.open(path)
+    with pytest.raises(cd.InputError, match=r"folder .* does not exist"):
+        cd.Experiment.create(path.parent / "no" / "x.db", algorithm)
+    cd.Experiment.create(path, algorithm).close()
+    data = path.read_bytes()
+    with pytest.raises(cd.InputError, match="exists already"):
+        cd.Experiment.create(path, algorithm)
+    assert path.read_bytes() == data
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    text = path.with_name("notes.txt")
+    text.write_text("no database" * 100)
+    with pytest.raises(cd.DamagedStoreError, match="not a database"):
+        cd.Experiment.open(text)
+
+
+def test_a_database_of_something_else_is_refused(path):
+    import sqlite3
+
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE events (a)")
+    other.close()
+    with pytest.raises(cd.InputError, match="not the store of an experiment"):
+        cd.Experiment.open(path)
