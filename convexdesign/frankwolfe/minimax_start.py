@@ -36,16 +36,18 @@ def first_members(
     pool = _pool(canonical, arm_screen)
     chosen, factor = _coarse_design(canonical, pool.vectors, max(2 * size, FEW))
     arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
-    factors = [factor]
+    own = None
     if start is not None:
         arms, own = started(canonical, arms, start)
-        factors = [factor] if own is None else [own, factor]
-    priced = targets.price(factors[0], 0.0)
+    priced = targets.price(factor if own is None else own, 0.0)
     if canonical.problem.targets.m <= FEW:
         # A zero target (an oracle's best item) wants nothing, and has no logarithm.
         worst = np.flatnonzero(priced.values > 0.0)
+    elif own is None:
+        worst = violators(priced, 0.0, size, 0.5, factor)
     else:
-        worst = np.unique(np.concatenate([violators(priced.at(F), 0.0, size, 0.5, F) for F in factors]))
+        both = violators(priced, 0.0, size, 0.5, own), violators(priced.at(factor), 0.0, size, 0.5, factor)
+        worst = np.union1d(*both)
     members = WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
     if start is not None and start.proof is not None:
         members = joined(members, targets_of_proof(canonical, start.proof), canonical.whiten_targets)
