@@ -22,6 +22,7 @@ from convexdesign.errors import (
     StoreError,
     UnidentifiableError,
 )
+from convexdesign.matching import match_design
 from convexdesign.problem import BlockArms, DesignProblem
 from convexdesign.solve import solve
 from convexdesign.verify import Improvement, Verification, verify
@@ -44,6 +45,7 @@ __all__ = [
     "UnidentifiableError",
     "Verification",
     "efficiencies",
+    "match_design",
     "solve",
     "verify",
 ]

@@ -36,12 +36,15 @@ class Factors:
         return len(next(iter(self.cells.values())))
 
 
-def read_factors(path: str | PathLike[str], *, delimiter: str | None = None, decimal: str | None = None) -> Factors:
+def read_factors(
+    path: str | PathLike[str], *, delimiter: str | None = None, decimal: str | None = None, unique: bool = True
+) -> Factors:
     """Read factor settings from a CSV file with a header, one setting a row.
 
     A column in which every cell is a number is numeric; one of text is categorical; a mixture is refused, and so are
     cells that look like numbers but are none with the decimal mark (a point, unless `decimal` says a comma). A first
-    column headed name, label, arm, run, id or not at all names the rows. The delimiter is found in the header.
+    column headed name, label, arm, run, id or not at all names the rows, each differently if `unique`. The delimiter is
+    found in the header.
 
     Raises InputError naming file, line and column.
 
@@ -55,13 +58,13 @@ def read_factors(path: str | PathLike[str], *, delimiter: str | None = None, dec
     if is_npy(path):
         raise InputError(f"{path} is an NPY file, whose columns have no names; give the factors as CSV with a header")
     try:
-        return _read(to_text(read_bytes(path), path, None), delimiter, decimal)
+        return _read(to_text(read_bytes(path), path, None), delimiter, decimal, unique)
     except InputError as error:
         text = str(error)
         raise error if text.startswith(str(path)) else InputError(f"{path}: {text}") from None
 
 
-def _read(text: str, delimiter: str | None, decimal: str | None) -> Factors:
+def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -> Factors:
     if decimal not in (None, ".", ","):
         raise InputError(f"decimal must be '.' or ',', got {decimal!r}")
     mark = decimal or "."
@@ -81,7 +84,7 @@ def _read(text: str, delimiter: str | None, decimal: str | None) -> Factors:
     if head[0].lower() in LABELS and len(head) > 1:
         names = tuple(columns.pop(head[0]))
         repeated = next((name for name, count in Counter(names).items() if count > 1 or not name), None)
-        if repeated is not None:
+        if repeated is not None and unique:
             raise InputError(f"the name {repeated!r} in the first column is empty or not unique; row names must differ")
     typed = {name: _typed(name, cells, lines, mark) for name, cells in columns.items()}
     return Factors(typed, columns, names)

@@ -57,7 +57,7 @@ SUBJECTS = (
         "Verification",
         "How good is a design, whoever made it?",
         "convexdesign",
-        ("verify", "Verification", "Improvement", "efficiencies"),
+        ("verify", "match_design", "Verification", "Improvement", "efficiencies"),
     ),
     Subject(
         "estimation",

@@ -1,0 +1,244 @@
+"""match_design: weights or counts of a design that lists points, in the order of a problem's arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.matching.effort import SUM_TOLERANCE, Effort, Measure, checked, effort_at, effort_column, kind_of
+from convexdesign.matching.listing import Listing, read_listing
+from convexdesign.matching.nearest import coordinate_scale, nearest_arms
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.read import Rows, read_rows, read_vector
+
+__all__ = ["match_design", "match_listing"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+# How columns of numbers are headed that name the arms.
+LABELS = ("arm", "arms", "name", "names", "label", "index", "id", "run")
+# Distances this close are equal: no file tells such arms apart.
+EQUAL = 1e-9
+# Points named in a message.
+NAMED = 5
+
+
+def match_design(
+    arms: DesignProblem | ArrayLike | Any,
+    points: Any,
+    weights: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    *,
+    column: str | None = None,
+    measure: Measure | None = None,
+    tol: float = 1e-6,
+    normalise: bool = False,
+) -> NDArray[Any]:
+    """Weights (n,) float64 or counts (n,) int64 over the arms, from a design that lists its points, as `verify` takes them.
+
+    arms: a DesignProblem, or what its constructors take as arms. points: a CSV or NPY file, a DataFrame or an array with one
+    row a point and the arm's coordinates, or with the arm's name (or, where the arms have none, its index from 0); or a list of
+    names. Rows of the same arm are added. Coordinates are found by their names where arms and points both have names,
+    otherwise they are all columns but the last one's effort, in order.
+
+    The effort: weights= or counts= (k,), one a point; or the column headed weight, proportion, share, ... or count, n, reps,
+    freq, ...; or the one named by column=, which is counts where all are whole and do not sum to 1, unless measure= says
+    what it is ("weights" or "counts"). Without any, every row is one measurement. Weights must sum to 1 (to 1e-6), unless
+    normalise=True divides them by their sum.
+
+    A point is the arm that differs by at most tol in every coordinate, relative to the coordinate's range over all arms (to its
+    size where that is zero). Raises InputError for points that are no arm, naming the nearest, and for points that two
+    arms are equally near to (1e-9), naming both: list such arms by name.
+
+    >>> import convexdesign as cd
+    >>> arms = [[1, -1], [1, 0], [1, 1]]
+    >>> cd.match_design(arms, [[1, 1, 2], [1, -1, 1], [1, 1, 3]])
+    array([1, 0, 5])
+    >>> cd.match_design(arms, [[1, 1], [1, -1]], weights=[0.25, 0.75])
+    array([0.75, 0.  , 0.25])
+    """
+    if isinstance(arms, DesignProblem):
+        rows = arms.inputs.get("source", arms.inputs["arms"])
+    else:
+        rows = read_rows(arms, "arms")
+    listing = read_listing(points)
+    if weights is None and counts is None:
+        return match_listing(rows, listing, column=column, measure=measure, tol=tol, normalise=normalise)
+    if (weights is not None and counts is not None) or column is not None or measure is not None:
+        raise InputError("give one of weights=, counts= and column= (with measure=)")
+    name: Measure = "counts" if weights is None else "weights"
+    effort = read_vector(counts if weights is None else weights, name, listing.rows)
+    return _collected(rows, listing, range(listing.values.shape[1]), Effort(name, effort), tol, normalise)
+
+
+def match_listing(
+    rows: Rows,
+    listing: Listing,
+    *,
+    column: str | None = None,
+    measure: Measure | None = None,
+    tol: float = 1e-6,
+    normalise: bool = False,
+) -> NDArray[Any]:
+    """`match_design` for a table that has been read."""
+    if measure not in (None, "weights", "counts"):
+        raise InputError(f"measure is {measure!r}; give 'weights' or 'counts'")
+    at = effort_column(rows, listing, column, measure)
+    effort = Effort("counts", np.ones(listing.rows)) if at is None else effort_at(listing, at, measure)
+    rest = [j for j in range(listing.values.shape[1]) if j != at]
+    if listing.columns is not None and (rows.columns is not None or len(rest) > rows.d):
+        # The other of a weight and a count, where one was chosen.
+        own = set(rows.columns or ())
+        rest = [j for j in rest if listing.columns[j] in own or kind_of(listing.columns[j]) is None]
+    return _collected(rows, listing, rest, effort, tol, normalise)
+
+
+def _collected(
+    rows: Rows, listing: Listing, candidates: Sequence[int], effort: Effort, tol: float, normalise: bool
+) -> NDArray[Any]:
+    """The effort added up over the arms."""
+    if not tol > 0:
+        raise InputError(f"tol is {tol}; give a positive share of each coordinate's range, such as 1e-6")
+    values = checked(listing, effort)
+    arms = _arms_of(rows, listing, list(candidates), tol)
+    out = np.zeros(rows.n)
+    np.add.at(out, arms, values)
+    if effort.measure == "counts":
+        return out.astype(np.int64)
+    total = float(out.sum())
+    if normalise:
+        return np.asarray(out / total)
+    if abs(total - 1.0) > SUM_TOLERANCE:
+        raise InputError(
+            f"{listing.source}: the weights sum to {total:.9g}, not 1; normalise to divide them by their sum, or take them as "
+            "counts"
+        )
+    return out
+
+
+def _arms_of(rows: Rows, listing: Listing, candidates: list[int], tol: float) -> Indices:
+    """The arm of each row: by coordinates where they are given, otherwise by name; where both are, they must agree."""
+    columns = listing.columns
+    labels, coordinates = listing.labels, candidates
+    if columns is not None:
+        known = set(rows.columns or ())
+        numbered = [j for j in candidates if columns[j].lower() in LABELS and columns[j] not in known]
+        coordinates = [j for j in candidates if j not in numbered]
+        if labels is None and len(numbered) == 1:
+            labels = tuple(f"{value:.15g}" for value in listing.values[:, numbered[0]])
+    if not coordinates:
+        if labels is None:
+            raise InputError(f"{listing.source}: neither coordinates nor names of arms; give one or the other")
+        return _by_name(rows, listing, labels)
+    points = listing.values[:, _in_order(rows, listing, coordinates)]
+    if labels is not None and rows.names is not None and set(labels) <= set(rows.names):
+        named = _by_name(rows, listing, labels)
+        _check_agreement(rows, listing, points, named, tol)
+        return named
+    return _by_value(rows, listing, points, tol)
+
+
+def _in_order(rows: Rows, listing: Listing, coordinates: list[int]) -> list[int]:
+    """The columns of the listing in the order of the arms' coordinates."""
+    columns = None if listing.columns is None else [listing.columns[j] for j in coordinates]
+    if columns is not None and rows.columns is not None:
+        missing = [name for name in rows.columns if name not in columns]
+        if not missing and len(columns) == rows.d:
+            return [coordinates[columns.index(name)] for name in rows.columns]
+        unnamed = list(rows.columns) == [f"x{j + 1}" for j in range(rows.d)]
+        if missing and not unnamed:
+            raise InputError(
+                f"{listing.source}: there is no column {missing[0]!r}, a coordinate of the arms ({', '.join(rows.columns)}); "
+                f"found {', '.join(columns)}"
+            )
+    if len(coordinates) != rows.d:
+        names = f" ({', '.join(columns)})" if columns else ""
+        raise InputError(
+            f"{listing.source}: {len(coordinates)} columns{names} beside the effort, but the arms have {rows.d} coordinates; "
+            "name the column of weights or counts, and leave out what is neither"
+        )
+    return coordinates
+
+
+def _by_name(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
+    if rows.names is None:
+        return _by_index(rows, listing, labels)
+    where: dict[str, int] = {}
+    for i, name in enumerate(rows.names):
+        where.setdefault(name, i)
+    for row, label in enumerate(labels):
+        if label not in where:
+            from difflib import get_close_matches
+
+            close = get_close_matches(label, list(where), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the arms are {', '.join(list(where)[:NAMED])}, ..."
+            raise InputError(f"{listing.place(row)}: there is no arm {label!r}; {hint}")
+    found = np.array([where[label] for label in labels], dtype=np.intp)
+    if len(where) < rows.n:
+        names = np.asarray(rows.names, dtype=object)
+        for label in labels:
+            same = np.flatnonzero(names == label)
+            if same.size > 1:
+                raise InputError(f"arms {same[0]} and {same[1]} are both called {label!r}; give arms different names")
+    return found
+
+
+def _by_index(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
+    for row, label in enumerate(labels):
+        if not (label.isdecimal() and int(label) < rows.n):
+            raise InputError(
+                f"{listing.place(row)}: {label!r} is no arm; the arms have no names, so list them by index, 0 to "
+                f"{rows.n - 1}, or by coordinates"
+            )
+    return np.array([int(label) for label in labels], dtype=np.intp)
+
+
+def _by_value(rows: Rows, listing: Listing, points: Floats, tol: float) -> Indices:
+    near = nearest_arms(rows.source, points)
+    (first, second), (best, next_best) = near.arms.T, near.distances.T
+    off = np.flatnonzero(best > tol)
+    if off.size:
+        named = "; ".join(_unmatched(rows, listing, points, row, first[row], best[row]) for row in off[:NAMED])
+        more = f"; and {off.size - NAMED} more" * (off.size > NAMED)
+        raise InputError(
+            f"{off.size} of {listing.rows} points are no arms, to a tolerance of {tol:g} of each coordinate's range: "
+            f"{named}{more}. Correct them, or raise the tolerance where they were rounded"
+        )
+    tied = np.flatnonzero((next_best <= tol) & (next_best - best <= EQUAL))
+    if tied.size:
+        row = tied[0]
+        raise InputError(
+            f"{listing.place(row)}: {_written(points[row])} is equally near to {_called(rows, first[row])} and "
+            f"{_called(rows, second[row])}; list these arms by name or index"
+        )
+    return np.asarray(first)
+
+
+def _check_agreement(rows: Rows, listing: Listing, points: Floats, named: Indices, tol: float) -> None:
+    """InputError where a row names one arm and holds the coordinates of another."""
+    held = rows.source.take(named)
+    off = (np.abs(held - points) / coordinate_scale(rows.source)).max(axis=1)
+    for row in np.flatnonzero(off > tol)[:1]:
+        raise InputError(
+            f"{listing.place(row)}: {_called(rows, named[row])} is at {_written(held[row])}, but the row says "
+            f"{_written(points[row])}; correct the name or the coordinates"
+        )
+
+
+def _unmatched(rows: Rows, listing: Listing, points: Floats, row: int, arm: int, distance: float) -> str:
+    at = _written(rows.source.take(np.array([arm]))[0])
+    place = f"{listing.place(row)} at {_written(points[row])}"
+    return f"{place}, nearest {_called(rows, arm)} at {at}, off by {distance:.2g} of the range"
+
+
+def _called(rows: Rows, arm: int) -> str:
+    return f"arm {arm}" if rows.names is None else f"arm {arm} ({rows.names[arm]})"
+
+
+def _written(point: Floats) -> str:
+    shown = ", ".join(f"{value:.6g}" for value in point[:8])
+    return f"({shown}{', ...' * (point.size > 8)})"
