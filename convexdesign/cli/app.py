@@ -17,6 +17,7 @@ from convexdesign.cli.demo import demo
 from convexdesign.cli.efficiencies import efficiencies
 from convexdesign.cli.estimate import estimate
 from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.experiment import experiment
 from convexdesign.cli.output import print_json, print_line, say
 from convexdesign.cli.problems import problems
 from convexdesign.cli.reproduce import reproduce
@@ -24,7 +25,14 @@ from convexdesign.cli.round import round_
 from convexdesign.cli.simulate import simulate
 from convexdesign.cli.solve import solve
 from convexdesign.cli.verify import verify
-from convexdesign.errors import ConvexDesignError, SolverError, UnidentifiableError
+from convexdesign.errors import (
+    ConflictError,
+    ConvexDesignError,
+    DamagedStoreError,
+    SolverError,
+    StoreError,
+    UnidentifiableError,
+)
 
 __all__ = ["app", "run"]
 
@@ -45,7 +53,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 
 EXIT_CODES = """Exit codes: 0 certified (or done), 1 a bug, 2 bad input, 3 not certified to the tolerance,
-4 a target that no arm informs, 130 interrupted, 141 the output's reader went away."""
+4 a target that no arm informs, 5 a conflict or a damaged store, 130 interrupted, 141 the output's reader went away."""
 
 app = typer.Typer(
     name="convexdesign",
@@ -58,6 +66,7 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)  # round_: Python has a `round` of its own
+app.add_typer(experiment, name="experiment")
 
 
 def show_version(wanted: bool) -> None:
@@ -117,7 +126,9 @@ def diagnose(error: Exception) -> tuple[ExitCode, str]:
         return CODES_OF_CAUSES.get(getattr(error, "reason", "").partition(":")[0], ExitCode.BUG), str(error)
     if isinstance(error, UnidentifiableError):
         return ExitCode.UNIDENTIFIABLE, str(error)
-    if isinstance(error, SolverError):
+    if isinstance(error, (ConflictError, DamagedStoreError)):
+        return ExitCode.CONFLICT, str(error)
+    if isinstance(error, (SolverError, StoreError)):
         return ExitCode.NOT_CERTIFIED, str(error)
     if isinstance(error, ConvexDesignError):
         return ExitCode.BAD_INPUT, str(error)

@@ -13,6 +13,8 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     NOT_CERTIFIED = 3
     UNIDENTIFIABLE = 4
+    # A result told again with other content, or the file of an experiment that is not what was written.
+    CONFLICT = 5
     INTERRUPTED = 130
     # The reader of our output went away, as in `convexdesign problems | head -1`.
     PIPE_CLOSED = 141

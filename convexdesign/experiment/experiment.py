@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError, SolverError, StoreError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
@@ -67,9 +67,15 @@ class Experiment:
         self._store = store
         self._lock = threading.RLock()
         self._warned: set[str] = set()
+        self._joint: Callable[[Draft], None] | None = None
         self._start_over()
         self._look()
+        specification = self._ledger.specification
         self.n_arms = self._ledger.n_arms
+        items = specification["items"] or specification["arms"]
+        self.n_items = len(items["values"])
+        self.arm_names: Sequence[str] | None = specification["arms"]["names"]
+        self.item_names: Sequence[str] | None = items["names"]
         self._keep_snapshot()
 
     @classmethod
@@ -143,6 +149,26 @@ class Experiment:
         with self._lock:
             self._look()
             return standing_of(self._ledger, self._replay.follow(self._ledger), self._replay.doubts)
+
+    @property
+    def open_batch(self) -> int | None:
+        """The id of the batch that results are awaited for; None where there is none."""
+        with self._lock:
+            self._look()
+            return None if self._ledger.open is None else self._ledger.open.batch.id
+
+    def outstanding(self) -> NDArray[np.int64]:
+        """Pulls (n_arms,) of the open batch whose results are still to come."""
+        with self._lock:
+            self._look()
+            asked = self._ledger.open
+            return np.zeros(self.n_arms, dtype=np.int64) if asked is None else asked.outstanding
+
+    def batch_told(self, key: str) -> int | None:
+        """The id of the batch for which something was told under the key; None where the key is new."""
+        with self._lock:
+            found = self._ledger.results.find(key)
+            return None if found is None else found.batch
 
     # ---------------------------------------------------------------- telling
 
@@ -229,6 +255,16 @@ class Experiment:
             write(withdrawal(self._ledger, arms, reason))
         return self.status()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make the changes within all at once, or none of them where one fails."""
+        with self._writing() as write:
+            self._joint = write
+            try:
+                yield
+            finally:
+                self._joint = None
+
     # ---------------------------------------------------------------- the log
 
     def events(self) -> list[Event]:
@@ -292,12 +328,17 @@ class Experiment:
         self._snapshot_at = self._store.seq
 
     def _look(self) -> None:
-        with self._lock, self._store.transaction(write=False):
-            self._catch_up()
+        with self._lock:
+            if self._joint is None:
+                with self._store.transaction(write=False):
+                    self._catch_up()
 
     @contextmanager
     def _writing(self) -> Iterator[Callable[[Draft], None]]:
         """A transaction in which drafts are appended and take effect; all or none of them stay."""
+        if self._joint is not None:
+            yield self._joint
+            return
         written = False
 
         def write(draft: Draft) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-import convexdesign.programs.conic  # noqa: F401  (children then need not import it, each for itself)
+import convexdesign.programs.conic  # children then need not import it, each for itself
 from convexdesign.experiment import designing
 from convexdesign.experiment.bounded import _in_thread, bounded
 from convexdesign.experiment.designing import LAST_DESIGN, METHODS, Designer

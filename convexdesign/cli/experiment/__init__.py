@@ -1,0 +1,33 @@
+"""`convexdesign experiment ...`: experiments that run for weeks, over crashes and retries; every command is one file."""
+
+from __future__ import annotations
+
+import typer
+
+from convexdesign.cli.experiment.amend import amend
+from convexdesign.cli.experiment.ask import ask
+from convexdesign.cli.experiment.check import check
+from convexdesign.cli.experiment.create import create
+from convexdesign.cli.experiment.export import export
+from convexdesign.cli.experiment.missing import mark_missing
+from convexdesign.cli.experiment.recover import recover
+from convexdesign.cli.experiment.result import result
+from convexdesign.cli.experiment.status import status
+from convexdesign.cli.experiment.tell import tell
+from convexdesign.cli.experiment.withdraw import withdraw
+
+__all__ = ["experiment"]
+
+COMMANDS = (create, ask, tell, status, result, mark_missing, amend, withdraw, export, check, recover)
+
+experiment = typer.Typer(
+    help="Run an adaptive experiment for weeks: durable batches and results in one file.",
+    epilog="Exit codes: 0 done, 2 bad input, 3 not done or undecided, 4 the arms that are left cannot tell, 5 a conflict "
+    "or a damaged store.",
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS:
+    experiment.command(command.__name__.replace("_", "-"))(command)

@@ -1,0 +1,147 @@
+"""`convexdesign experiment create`: an algorithm for a problem, in a new store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.experiment.opening import NewStore
+from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    from convexdesign.identification import Identifier
+    from convexdesign.problem import DesignProblem
+
+__all__ = ["create"]
+
+ALGORITHMS = ("h-rage", "rage", "martingale", "static", "static-g")
+BEST_ARM = ("xy-allocation", "best-arm-oracle")
+LEVEL_SET = ("level-set-allocation", "level-set-oracle")
+
+
+@states_problem
+def create(
+    stated: Statement,
+    store: NewStore,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help=f"{', '.join(ALGORITHMS)}: h-rage estimates the variances first, rage knows one bound for all of them, "
+            "martingale needs neither, static never adapts its design.",
+        ),
+    ] = "h-rage",
+    delta: Annotated[float, typer.Option("--delta", help="The probability of error allowed.")] = 0.05,
+    level: Annotated[
+        float | None,
+        typer.Option("--level", help="The threshold of a level set, where the problem states none."),
+    ] = None,
+    variance_bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--variance-bounds",
+            metavar="LOW HIGH",
+            help="All noise VARIANCES lie between these; the range of the problem's if left out.",
+        ),
+    ] = None,
+    known_variances: Annotated[
+        bool, typer.Option("--known-variances", help="The problem's noise variances are known to be right.")
+    ] = False,
+    burn_in: Annotated[str, typer.Option("--burn-in", help="Of h-rage: sharp, adaptive, paper or released.")] = "sharp",
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Settle for an answer right up to this.")] = 0.0,
+    max_samples: Annotated[
+        int | None, typer.Option("--max-samples", metavar="N", help="Never ask for more measurements in all.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Begin an experiment in a new file.
+
+    The problem says what can be measured and what is asked: xy-allocation and best-arm-oracle for the best item,
+    level-set-allocation and level-set-oracle for all items above a threshold. What it states of theta is not used.
+    """
+    from convexdesign.cli.output import print_json, print_line
+    from convexdesign.cli.reading import read_problem
+    from convexdesign.experiment import Experiment
+
+    problem = read_problem(stated)
+    options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples}
+    variances = _variances(algorithm, problem, variance_bounds, known_variances, burn_in)
+    made = _algorithm(algorithm, problem, level, burn_in, options | variances)
+    with Experiment.create(store, made) as x:
+        state = x.status()
+    document = {
+        "store": str(store),
+        "algorithm": state.algorithm,
+        "delta": state.delta,
+        "n_arms": x.n_arms,
+        "n_items": len(state.survivors) + len(state.above) + len(state.below),
+        "variance_bounds": variances.get("variance_bounds"),
+        "known_variances": "known_variances" in variances,
+    }
+    if as_json:
+        print_json(document)
+        return
+    print_line(f"{store}: {state.algorithm} on {x.n_arms} arms, {document['n_items']} items, delta {delta:g}")
+    if "variance_bounds" in variances:
+        low, high = variances["variance_bounds"]
+        print_line(f"noise variances between {low:g} and {high:g}; the answer rests on that")
+
+
+def _variances(
+    algorithm: str, problem: DesignProblem, bounds: tuple[float, float] | None, known: bool, burn_in: str
+) -> dict[str, Any]:
+    """What the algorithm is told of the variances."""
+    stated = problem.noise_variance
+    if known:
+        if stated is None:
+            raise InputError("--known-variances: the problem states no noise_variance")
+        if algorithm == "rage":
+            raise InputError("rage knows one bound for all variances; give --variance-bounds, or use h-rage")
+        return {"known_variances": stated}
+    if bounds is not None:
+        return {"variance_bounds": bounds}
+    if algorithm == "martingale" or (algorithm == "h-rage" and burn_in == "adaptive"):
+        return {}
+    if stated is None:
+        raise InputError(f"{algorithm} needs --variance-bounds LOW HIGH, since the problem states no noise_variance")
+    return {"variance_bounds": (float(stated.min()), float(stated.max()))}
+
+
+def _algorithm(
+    name: str, problem: DesignProblem, level: float | None, burn_in: str, options: dict[str, Any]
+) -> Identifier:
+    """The algorithm by its name."""
+    from convexdesign import identification as made
+
+    arms, items, objective = problem.inputs["arms"], problem.inputs.get("items"), _objective(problem, level)
+    match name:
+        case "h-rage":
+            return made.HRage(arms, items, objective, burn_in=burn_in, **options)
+        case "rage":
+            return made.Rage(arms, items, objective, **options)
+        case "martingale":
+            return made.MartingaleElimination(arms, items, objective, **options)
+        case "static" | "static-g":
+            design = "g" if name == "static-g" else "xy"
+            return made.StaticAllocation(arms, items, objective, design=design, **options)
+    raise InputError(f"--algorithm {name} is unknown; choose from {', '.join(ALGORITHMS)}")
+
+
+def _objective(problem: DesignProblem, level: float | None) -> Any:
+    from convexdesign.identification import BestArm, LevelSet
+
+    if problem.kind in BEST_ARM:
+        if level is not None:
+            raise InputError(f"--level is for level sets, and the problem is of kind {problem.kind}")
+        return BestArm()
+    if problem.kind in LEVEL_SET:
+        stated = problem.inputs.get("threshold", level)
+        if stated is None:
+            raise InputError(f"a {problem.kind} states no threshold; give --level")
+        return LevelSet(float(stated))
+    kinds = ", ".join((*BEST_ARM, *LEVEL_SET))
+    raise InputError(f"the problem is of kind {problem.kind}, which identifies nothing; give one of {kinds}")

@@ -1,0 +1,150 @@
+"""Files of results: one line a measurement or one a batch and arm, each with a key."""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from convexdesign.cli.experiment.opening import labels
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    from convexdesign.experiment import Experiment
+
+__all__ = ["ResultsFile", "read_results"]
+
+SINGLE = ("arm", "reward")
+SUMMARY = ("arm", "count", "mean")
+
+
+@dataclass(frozen=True, eq=False)
+class ResultsFile:
+    """What a file holds: single rewards as keys, arms (indices), rewards and batches (None where the file says nothing);
+    or summaries by key, each with its batch and rows (arm, count, mean, m2)."""
+
+    source: str
+    single: bool
+    keys: list[str]
+    batches: list[int | None]
+    arms: list[int]
+    rewards: list[float]
+    summaries: dict[str, tuple[int | None, list[tuple[int, int, float, float]]]]
+
+
+def read_results(source: str, x: Experiment, prefix: str | None) -> ResultsFile:
+    """Read a CSV file, or standard input for "-".
+
+    Columns: key, arm and reward; or key, arm, count, mean, and m2 or variance. A column batch is read where there is
+    one. prefix: without a column of keys, lines are called PREFIX-1, PREFIX-2, ... Raises InputError naming the line.
+    """
+    with _opened(source) as stream:
+        reader = csv.reader(stream)
+        header = [name.strip() for name in next(reader, [])]
+        single = _is_single(source, header)
+        if "key" not in header and prefix is None:
+            raise InputError(
+                f"{source} has no column 'key', so that telling it twice could count twice; add one, or name its lines "
+                "with --key-prefix (another one for every file)"
+            )
+        found = ResultsFile(source, single, [], [], [], [], {})
+        index = {label: i for i, label in enumerate(labels(x.arm_names, x.n_arms))}
+        for number, row in enumerate(filter(None, reader), start=1):
+            line = _Line(source, number, header, row)
+            key = line.text("key") if "key" in header else f"{prefix}-{number}"
+            batch = line.whole("batch") if "batch" in header else None
+            arm = index.get(line.text("arm"))
+            if arm is None:
+                raise InputError(f"{line.place}: arm {line.text('arm')!r} is unknown; the arms are {_some(index)}")
+            if single:
+                found.keys.append(key)
+                found.batches.append(batch)
+                found.arms.append(arm)
+                found.rewards.append(line.number("reward"))
+            else:
+                _add(found, line, key, batch, arm)
+    return found
+
+
+def _is_single(source: str, header: list[str]) -> bool:
+    if set(SINGLE) <= set(header):
+        return True
+    if set(SUMMARY) <= set(header) and {"m2", "variance"} & set(header):
+        return False
+    raise InputError(
+        f"{source}: the header is {','.join(header)!r}; it needs key, arm and reward (one line a measurement), or key, "
+        "arm, count, mean and m2 or variance (one line an arm)"
+    )
+
+
+def _add(found: ResultsFile, line: _Line, key: str, batch: int | None, arm: int) -> None:
+    """One arm's counts, mean and sum of squares, among those of its key."""
+    count = line.whole("count")
+    if count == 0:
+        return
+    mean = line.number("mean")
+    if count == 1:
+        m2 = 0.0
+    elif "m2" in line.header:
+        m2 = line.number("m2")
+    else:
+        m2 = line.number("variance") * (count - 1)
+    known, rows = found.summaries.setdefault(key, (batch, []))
+    if known != batch:
+        raise InputError(f"{line.place}: key {key!r} is of two batches, {known} and {batch}")
+    if any(row[0] == arm for row in rows):
+        raise InputError(f"{line.place}: key {key!r} has this arm twice; give each part a key of its own")
+    rows.append((arm, count, mean, m2))
+
+
+class _Line:
+    """One line of the file; errors name it."""
+
+    def __init__(self, source: str, number: int, header: list[str], row: list[str]) -> None:
+        self.place = f"{source}, row {number}"
+        self.header = header
+        if len(row) != len(header):
+            raise InputError(f"{self.place}: {len(row)} cells, but the header has {len(header)}")
+        self.cells = dict(zip(header, row))
+
+    def text(self, column: str) -> str:
+        return self.cells[column].strip()
+
+    def number(self, column: str) -> float:
+        try:
+            value = float(self.text(column))
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise InputError(f"{self.place}: {column} is {self.text(column)!r}, not a finite number; correct the row")
+        return value
+
+    def whole(self, column: str) -> int:
+        text = self.text(column)
+        if not text.isdecimal():
+            raise InputError(f"{self.place}: {column} is {text!r}, not a whole number; correct the row")
+        return int(text)
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[IO[Any]]:
+    if source == "-":
+        yield sys.stdin
+        return
+    path = Path(source)
+    if not path.is_file():
+        raise InputError(f"{source}: there is no such file; check the spelling and the folder")
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        try:
+            yield stream
+        except UnicodeDecodeError:
+            raise InputError(f"{source} is not UTF-8 text; save it as CSV in UTF-8") from None
+
+
+def _some(index: dict[str, int]) -> str:
+    return ", ".join(list(index)[:8]) + (", ..." if len(index) > 8 else "")

@@ -1,0 +1,88 @@
+"""`convexdesign experiment status`: where an experiment stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.experiment.opening import Store, labels, open_store
+
+if TYPE_CHECKING:
+    from convexdesign.experiment import Experiment
+
+__all__ = ["show_state", "state_document", "status"]
+
+ITEMS_SHOWN = 12
+
+
+def status(store: Store, as_json: AsJson = False) -> None:
+    """Show rounds, survivors, measurements and progress."""
+    from convexdesign.cli.output import print_json
+
+    with open_store(store) as x:
+        document = state_document(x)
+    if as_json:
+        print_json(document)
+    else:
+        show_state(document)
+
+
+def state_document(x: Experiment) -> dict[str, Any]:
+    """The state as data; items and arms by their names."""
+    state = x.status()
+    arms = labels(x.arm_names, x.n_arms)
+    items = labels(x.item_names, x.n_items)
+    return {
+        "phase": state.phase.name,
+        "waits_for": state.phase.value,
+        "algorithm": state.algorithm,
+        "delta": state.delta,
+        "rounds": state.rounds,
+        "items": x.n_items,
+        **{side: [items[i] for i in getattr(state, side)] for side in ("survivors", "above", "below")},
+        "batch": state.batch,
+        "asked": state.asked,
+        "told": state.told,
+        "outstanding": state.outstanding,
+        "progress": state.progress,
+        "pulls_told": state.pulls_told,
+        "pulls_expected": state.pulls_told + state.outstanding,
+        "pulls_missing": state.pulls_missing,
+        "pulls_set_aside": state.pulls_set_aside,
+        "withdrawn": [arms[i] for i in state.withdrawn],
+        "amendments": state.amendments,
+        "guarantee": state.guarantee,
+        "void": state.void,
+        "stopped": state.stopped,
+        "events": state.events,
+    }
+
+
+def show_state(document: dict[str, Any]) -> None:
+    """The state for a reader."""
+    from convexdesign.cli.output import print_line
+    from convexdesign.cli.report import counted
+
+    print_line(f"{'waits for':<14} {document['waits_for']}")
+    print_line(f"{'algorithm':<14} {document['algorithm']}, {counted(document['rounds'], 'round')} complete")
+    for side in ("survivors", "above", "below"):
+        names = document[side]
+        if names or side == "survivors":
+            listed = ", ".join(names[:ITEMS_SHOWN]) + (", ..." if len(names) > ITEMS_SHOWN else "")
+            print_line(f"{side:<14} {len(names):,} of {document['items']:,}: {listed}")
+    if document["batch"] is not None:
+        print_line(
+            f"{'open batch':<14} {document['batch']}: {document['told']:,} of {document['asked']:,} measurements told "
+            f"({document['progress']:.1%})"
+        )
+    print_line(
+        f"{'measurements':<14} {document['pulls_told']:,} told, {document['pulls_expected']:,} with the open batch"
+    )
+    for name, what in (("pulls_missing", "missing"), ("pulls_set_aside", "set aside"), ("amendments", "amended")):
+        if document[name]:
+            print_line(f"{what:<14} {document[name]:,}")
+    if document["withdrawn"]:
+        print_line(f"{'withdrawn':<14} {', '.join(document['withdrawn'])}")
+    if document["stopped"]:
+        print_line(f"{'stopped':<14} {document['stopped']}")
+    print_line(f"{'guarantee':<14} {document['guarantee']}")
