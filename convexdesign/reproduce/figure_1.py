@@ -4,7 +4,7 @@ Three arms e1, e2, (cos .5, sin .5), theta = e1, noise variances (1, kappa, 1). 
 kappa = 20 with and without the variances; (c): samples against kappa. Taking all noise to be the largest costs a number
 of samples that grows linearly in kappa; knowing the variances, the arms without much noise are used instead, and the
 number stops growing. Lines: the oracles' numbers 2 psi* log(2|Z|/delta) and 2 rho* log(2|Z|/delta), from certified
-designs. Points: RAGE and martingale elimination, simulated; the latter does not know the variances.
+designs. Points, simulated: RAGE, H-RAGE with the variances known, and martingale elimination, which does not know them.
 
 Source: Weltz et al. (2023), section 1.1, figure 1.
 """
@@ -32,7 +32,7 @@ __all__ = ["draw_complexity", "oracle_samples", "run", "simulated_samples"]
 KAPPAS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 SIMULATED = (1.0, 5.0, 20.0, 100.0, 500.0)
 QUICK_SIMULATED = (1.0, 20.0)
-ALGORITHMS = ("RAGE", "martingale elimination")
+ALGORITHMS = ("RAGE", "H-RAGE, variances known", "martingale elimination")
 NAMES = ("e1", "e2", "(cos .5, sin .5)")
 DELTA = 0.05
 
