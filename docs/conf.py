@@ -62,6 +62,7 @@ IPYTHON = DOCS / "_build" / "ipython"
     "c.InlineBackend.figure_formats = {'svg'}\n"
     "c.InlineBackend.print_figure_kwargs = {'bbox_inches': 'tight', 'metadata': {'Date': None}}\n"
     "c.HistoryManager.enabled = False\n"
+    "c.IPKernelApp.log_level = 40\n"  # its transport is this machine's own business
 )
 os.environ["IPYTHONDIR"] = str(IPYTHON)
 os.environ["MATPLOTLIBRC"] = str(DOCS / "matplotlibrc")
