@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import arm_names, checked_weights
 from convexdesign.plotting.canvas import axes_or_new, tidy
-from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
+from convexdesign.plotting.palette import INK, OKABE_ITO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +121,13 @@ def plot_equivalence(
             color=OKABE_ITO["sky"],
             label="other arms",
         )
-    ax.axhline(data.bound, color=INK, linestyle="--", linewidth=1.4, label=f"bound {data.bound:.6g}")
+    ax.axhline(
+        data.bound,
+        color=INK,
+        linestyle="--",
+        linewidth=1.4,
+        label=f"bound {data.bound:.6g}, exceeded by {excess_text(data.excess)}",
+    )
     ax.scatter(
         data.positions[support],
         data.sensitivity[support],
@@ -137,16 +143,6 @@ def plot_equivalence(
     ax.set_ylim(0, 1.15 * max(data.bound, float(data.sensitivity.max())))
     tidy(ax, grid="y")
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2)
-    ax.text(
-        0.99,
-        0.02,
-        f"largest / bound − 1 = {max(data.excess, 0.0):.1e}",
-        transform=ax.transAxes,
-        ha="right",
-        va="bottom",
-        color=GREY,
-        fontsize="small",
-    )
     if title:
         ax.set_title(title, loc="left", pad=30)
     return ax
@@ -185,3 +181,14 @@ def plot_unmeasured(
     if title:
         ax.set_title(title, loc="left", pad=30)
     return ax
+
+
+def excess_text(excess: float) -> str:
+    """A relative excess for the legend: per cent where it is visible, its size where it is rounding.
+
+    >>> excess_text(0.4), excess_text(2e-9), excess_text(-1e-12)
+    ('40%', '2e-09', '0')
+    """
+    if excess <= 0:
+        return "0"
+    return f"{excess:.0%}" if excess >= 0.005 else f"{excess:.0e}"
