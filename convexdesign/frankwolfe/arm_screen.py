@@ -1,13 +1,14 @@
-"""The screen over all arms of a problem, in whitened coordinates."""
+"""The screen over all arms of a problem, in whitened coordinates, and the pool that a first choice is made from."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from convexdesign.frankwolfe.screen import FEW_ENTRIES, Screen
+from convexdesign.frankwolfe.working_set import WorkingSet, spanning
 from convexdesign.problem import Canonical
 
-__all__ = ["arm_screen"]
+__all__ = ["arm_pool", "arm_screen"]
 
 
 def arm_screen(canonical: Canonical, *, pass_first: bool = False) -> Screen:
@@ -23,3 +24,14 @@ def arm_screen(canonical: Canonical, *, pass_first: bool = False) -> Screen:
     if pass_first and not few:
         screen.price(np.eye(canonical.rank), 0.0)
     return screen
+
+
+def arm_pool(canonical: Canonical, screen: Screen) -> WorkingSet:
+    """The front, and arms that span: those of high leverage need not, since a direction may be known by quiet arms alone."""
+    front = WorkingSet(screen.front, screen.vectors)
+    if front.size == canonical.problem.arms.n:
+        return front
+    anchors = canonical.coarse[spanning(canonical.whiten_arms(canonical.coarse))]
+    missing = np.setdiff1d(anchors, front.index)
+    vectors = np.concatenate([front.vectors, canonical.whiten_arms(missing)])
+    return WorkingSet(np.concatenate([front.index, missing]), vectors)

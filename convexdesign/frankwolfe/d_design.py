@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.design import Status
-from convexdesign.frankwolfe.arm_screen import arm_screen
+from convexdesign.frankwolfe.arm_screen import arm_pool, arm_screen
 from convexdesign.frankwolfe.corrective_d import CorrectedD, correct_d
 from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.warm_start import heaviest, joined
-from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, violators
+from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.problem import Canonical, Criterion
 
 __all__ = ["d_design", "first_working_set"]
@@ -35,7 +35,7 @@ FIRST_GAP = 1e-2
 def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> tuple[Floats, Status | None, float]:
     """Weights (n,) that maximise log det A to the gap asked for, the limit that came first, and passes over the arms."""
     r, tol = canonical.rank, trace.tol
-    screen = arm_screen(canonical)
+    screen = arm_screen(canonical, pass_first=peaked(canonical.whiten_arms(canonical.coarse)))
     working = first_working_set(canonical, screen, start)
     gap, newton = FIRST_GAP, True
     while True:
@@ -68,8 +68,9 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
     """A choice of arms by leverage; with the weights given, where their arms span, on the heaviest of these."""
     r = canonical.rank
     # On a sphere an optimal design exists among some multiple of p = r(r+1)/2 random arms.
-    chosen = first_arms(screen.vectors, 4 * min(dimension(r), 750))
-    arms = WorkingSet(screen.front.take(chosen), screen.vectors.take(chosen, axis=0))
+    pool = arm_pool(canonical, screen)
+    chosen = first_arms(pool.vectors, 4 * min(dimension(r), 750))
+    arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
     if start is None:
         return arms
     index = heaviest(start, 4 * dimension(r))

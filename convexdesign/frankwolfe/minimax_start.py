@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from convexdesign.frankwolfe.arm_screen import arm_pool
 from convexdesign.frankwolfe.corrective_d import correct_d
 from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
@@ -33,7 +34,7 @@ def first_members(
     Both sets only grow by a start, so that a misleading one costs time and nothing else.
     """
     size = batch_size(canonical.rank)
-    pool = _pool(canonical, arm_screen)
+    pool = arm_pool(canonical, arm_screen)
     chosen, factor = _coarse_design(canonical, pool.vectors, max(2 * size, FEW))
     arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
     own = None
@@ -52,17 +53,6 @@ def first_members(
     if start is not None and start.proof is not None:
         members = joined(members, targets_of_proof(canonical, start.proof), canonical.whiten_targets)
     return arms, members
-
-
-def _pool(canonical: Canonical, arm_screen: Screen) -> WorkingSet:
-    """The front, with arms that span: a direction may be known by arms of low leverage alone."""
-    front = WorkingSet(arm_screen.front, arm_screen.vectors)
-    if front.size == canonical.problem.arms.n:
-        return front
-    anchors = canonical.coarse[spanning(canonical.whiten_arms(canonical.coarse))]
-    missing = np.setdiff1d(anchors, front.index)
-    vectors = np.concatenate([front.vectors, canonical.whiten_arms(missing)])
-    return WorkingSet(np.concatenate([front.index, missing]), vectors)
 
 
 def _coarse_design(canonical: Canonical, vectors: Floats, size: int) -> tuple[Indices, Floats]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from convexdesign.frankwolfe.screen import Priced
 from convexdesign.frankwolfe.symmetric import dimension
 
-__all__ = ["WorkingSet", "batch_size", "first_arms", "spanning", "violators"]
+__all__ = ["WorkingSet", "batch_size", "first_arms", "peaked", "spanning", "violators"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -103,13 +103,18 @@ def first_arms(vectors: Floats, size: int) -> Indices:
     if n <= size:
         return np.arange(n)
     leverage = np.einsum("ij,ij->i", vectors, vectors)
-    median = float(np.median(leverage))
-    if leverage.max() <= 2.0 * median:
-        upper = np.flatnonzero(leverage >= median)
+    if not peaked(vectors):
+        upper = np.flatnonzero(leverage >= np.median(leverage))
         chosen = np.random.default_rng(0).choice(upper, min(size, upper.size), replace=False)
     else:
         chosen = np.argpartition(-leverage, size - 1)[:size]
     return np.union1d(chosen, spanning(vectors))
+
+
+def peaked(vectors: Floats) -> bool:
+    """Whether some leverages |u_i|^2 stand out, more than twice the median: only then do they say which arms matter."""
+    leverage = np.einsum("ij,ij->i", vectors, vectors)
+    return bool(leverage.max() > 2.0 * np.median(leverage))
 
 
 def spanning(vectors: Floats) -> Indices:
