@@ -18,7 +18,7 @@ from convexdesign.programs.backends import run
 from convexdesign.programs.constraints import Feasible
 from convexdesign.programs.formulations import formulations_of
 from convexdesign.programs.ladder import ladder
-from convexdesign.programs.pricing import price
+from convexdesign.programs.pricing import Solution, price, refined
 from convexdesign.programs.program import Floats
 from convexdesign.programs.record import Record
 from convexdesign.programs.working_sets import anchors, first_arms, first_targets
@@ -70,7 +70,12 @@ def solve_conic(
             failures.append(f"{rung.formulation} on {error}")
             level += 1
             continue
-        step = price(canonical, program, arms, targets, record)
+        solution = Solution(program.weights(), program.multipliers(), program.vectors())
+        step = price(canonical, solution, arms, targets, record)
+        if record.finished:
+            break
+        if step.solver_gap > max(tol, step.gap) / 2 and (better := refined(step)) is not None:
+            step = min(step, price(canonical, better, arms, targets, record), key=lambda s: s.gap)
         more_arms, more_targets = step.violators(tol)
         if step.solver_gap > max(tol, step.gap) / 2 or more_arms.size + more_targets.size == 0:
             level += 1

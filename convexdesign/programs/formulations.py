@@ -54,8 +54,8 @@ def formulations_of(canonical: Canonical) -> Mapping[str, Build]:
     raise AssertionError(canonical.problem.criterion)
 
 
-def witness_of(canonical: Canonical, program: Program, targets: Indices) -> Witness:
-    """The solver's own vectors b_j, in the user's coordinates: b'y = (Wb)'u."""
-    vectors = program.vectors() @ canonical.basis.T
+def witness_of(canonical: Canonical, vectors: Floats, targets: Indices) -> Witness:
+    """The vectors b_j (k, r) of a solution in the user's coordinates, Wb: (Wb)'y = b'u."""
+    vectors = vectors @ canonical.basis.T
     minimax = canonical.problem.criterion is Criterion.MINIMAX and vectors.shape[0] == targets.size
     return Witness(targets if minimax else np.arange(vectors.shape[0]), vectors)

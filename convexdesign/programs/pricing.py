@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from convexdesign.certificate import Certificate, evaluate
 from convexdesign.problem import Canonical
 from convexdesign.programs.formulations import witness_of
-from convexdesign.programs.program import Floats, Program
+from convexdesign.programs.polish import polish
+from convexdesign.programs.program import Floats
 from convexdesign.programs.record import Record
 from convexdesign.programs.working_sets import violating_arms, violating_targets
 
-__all__ = ["Step", "price"]
+__all__ = ["Solution", "Step", "price", "refined"]
 
 Indices = NDArray[np.intp]
 
@@ -72,15 +73,24 @@ class Step:
         return arms, targets
 
 
-def price(canonical: Canonical, program: Program, arms: Indices, targets: Indices, record: Record) -> Step:
-    """Certify the solution of a program over some arms (positions in `canonical.arms`) and targets, and price all others."""
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Of a program over some arms and targets: weights, multipliers, and vectors b_j (k, r)."""
+
+    weights: Floats
+    multipliers: Floats
+    vectors: Floats
+
+
+def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indices, record: Record) -> Step:
+    """Certify a solution over some arms (positions in `canonical.arms`) and targets, and price all others with it."""
     weights = np.zeros(canonical.merged.size)
-    weights[arms] = program.weights()
+    weights[arms] = solution.weights
     everyone = canonical.expand(weights)
-    certificate = record.add(everyone, witness_of(canonical, program, targets), targets.size)
+    certificate = record.add(everyone, witness_of(canonical, solution.vectors, targets), targets.size)
     factor = evaluate(canonical, everyone).factor
     # The sum over j depends on B'B alone; its triangular factor is small.
-    triangle = np.asarray(np.linalg.qr(program.vectors(), mode="r"))
+    triangle = np.asarray(np.linalg.qr(solution.vectors, mode="r"))
     sensitivity = _squares(canonical.arms @ triangle.T)
     missed = _excess(float(sensitivity.max()), float(sensitivity[arms].max()))
     variances = np.empty(0)
@@ -93,13 +103,27 @@ def price(canonical: Canonical, program: Program, arms: Indices, targets: Indice
         certificate,
         arms,
         targets,
-        weights[arms],
+        solution.weights,
         variances,
-        program.multipliers(),
+        solution.multipliers,
         factor,
         sensitivity,
         solver_gap,
     )
+
+
+def refined(step: Step) -> Solution | None:
+    """The step's solution with more digits, where Newton's method finds them: minimax over the whole simplex."""
+    canonical = step.canonical
+    if step.targets.size == 0 or not canonical.problem.weight_set.is_simplex:
+        return None
+    arms, targets = canonical.arms[step.arms], canonical.whiten_targets(step.targets)
+    better = polish(arms, targets, canonical.prior_root, step.weights, step.multipliers)
+    if better is None:
+        return None
+    weights, multipliers = better
+    A = arms.T @ (weights[:, None] * arms) + canonical.prior_root.T @ canonical.prior_root
+    return Solution(weights, multipliers, np.sqrt(multipliers)[:, None] * np.linalg.solve(A, targets.T).T)
 
 
 def _squares(rows: Floats) -> Floats:

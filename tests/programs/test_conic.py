@@ -84,11 +84,13 @@ def test_few_of_many_arms_suffice():
     assert -1e-12 <= proven_gap(X, differences(items), outcome, problem) <= 1e-6
 
 
-def test_tight_gap():
+@pytest.mark.parametrize("backend", backends.BACKENDS)
+def test_tight_gap(backend):
+    """Beyond what the backends reach themselves: the last digits are Newton's."""
     X = sphere(40, 4)
     problem = DesignProblem.xy_allocation(X)
-    outcome = solve_conic(canonicalise(problem), tol=1e-8)
-    assert -1e-12 <= proven_gap(X, differences(X), outcome, problem) <= 1e-8
+    outcome = solve_conic(canonicalise(problem), tol=1e-10, backend=backend)
+    assert -1e-12 <= proven_gap(X, differences(X), outcome, problem) <= 1e-10
 
 
 def test_bounds_on_weights():
@@ -211,7 +213,7 @@ def test_history_refers_to_single_iterates_and_the_outcome_to_the_best():
     problem = DesignProblem.xy_allocation(X)
     outcome = solve_conic(canonicalise(problem))
     history = outcome.stats.history
-    assert [snapshot.iteration for snapshot in history] == list(range(1, len(history) + 1))
+    assert {snapshot.iteration for snapshot in history} == set(range(1, outcome.stats.iterations + 1))
     for snapshot in history:
         assert snapshot.gap == pytest.approx(snapshot.value / snapshot.bound - 1, rel=1e-6, abs=1e-12)
         assert snapshot.bound <= value(X, differences(X), outcome.weights) * (1 + 1e-12)
