@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convexdesign.decimals import at_least, at_most
+from convexdesign.decimals import above, at_least, at_most, below
 
 if TYPE_CHECKING:
     from convexdesign.verify.improvement import Improvement
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["facts", "move"]
 
-# Places after the point of an efficiency, and how many targets and arms are named.
+# Digits of a value, places after the point of an efficiency, and how many targets and arms are named.
+SIGNIFICANT = 8
 DIGITS = 7
 NAMED = 3
 
@@ -23,11 +24,15 @@ def facts(v: Verification, tol: float) -> list[tuple[str, str]]:
     """Name and text of each fact; tol is the relative gap up to which a design is called optimal."""
     low, high = v.efficiency_interval
     criterion = v.problem.criterion
+    if criterion.maximised:
+        bound = f"{above(v.lower_bound, SIGNIFICANT)}: no design has more"
+    else:
+        bound = f"{below(v.lower_bound, SIGNIFICANT)}: no design has less"
     how = ", both proven" if v.proof is None else ", both proven for the numbers exactly as given"
     out = [
         ("problem", repr(v.problem).removeprefix("DesignProblem(").removesuffix(")")),
-        (criterion.value_name, f"{v.value:.8g}"),
-        ("bound", f"{v.lower_bound:.8g}: no design has {'more' if criterion.maximised else 'less'}"),
+        (criterion.value_name, f"{v.value:.{SIGNIFICANT}g}"),
+        ("bound", bound),
         ("efficiency", f"between {at_least(low, DIGITS)} and {at_most(high, DIGITS)}{how}"),
         ("verdict", verdict(v, tol)),
     ]
