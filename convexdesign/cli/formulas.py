@@ -11,10 +11,11 @@ import numpy as np
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
+    from convexdesign.matching import Listing
     from convexdesign.problem.read import Rows
     from convexdesign.tables.factors import Factors
 
-__all__ = ["read_settings"]
+__all__ = ["read_listed_settings", "read_settings"]
 
 
 def read_settings(paths: dict[str, Path], formula: str, delimiter: str | None, decimal: str | None) -> dict[str, Rows]:
@@ -45,6 +46,40 @@ def read_settings(paths: dict[str, Path], formula: str, delimiter: str | None, d
         start += table.n
         out[name] = Rows(np.ascontiguousarray(values), names_of(table), tuple(matrix.columns))
     return out
+
+
+def read_listed_settings(
+    path: Path, arms: Path, formula: str, delimiter: str | None, decimal: str | None
+) -> Listing | None:
+    """A design that lists settings of the factors in `arms`, taken through the formula; None where it lists none of them.
+
+    Its other columns stay as they are: weights or counts, and names.
+    """
+    import pandas as pd
+
+    from convexdesign.features import model_matrix
+    from convexdesign.matching import Listing
+    from convexdesign.tables.factors import read_factors
+
+    all_settings = read_factors(arms, delimiter=delimiter, decimal=decimal)
+    listed = read_factors(path, delimiter=delimiter, decimal=decimal, unique=False)
+    columns = list(all_settings.columns)
+    missing = [column for column in columns if column not in listed.columns]
+    if len(missing) == len(columns):
+        return None
+    if missing:
+        raise InputError(f"{path} has no column {missing[0]!r}, which {arms} has; add it")
+    # Together, so that codes of categories are those of the arms.
+    both = [pd.DataFrame({c: table.columns[c] for c in columns}) for table in (all_settings, listed)]
+    matrix = model_matrix(pd.concat(both).reset_index(drop=True), formula)
+    others = {c: column for c, column in listed.columns.items() if c not in columns}
+    texts = [c for c, column in others.items() if isinstance(column[0], str)]
+    if len(texts) > 1:
+        raise InputError(f"{path}: columns {', '.join(map(repr, texts))} hold text; keep the one that names the arms")
+    labels = tuple(str(name) for name in others[texts[0]]) if texts else listed.names
+    numbers = {c: column for c, column in others.items() if c not in texts}
+    values = np.column_stack([matrix.to_numpy()[all_settings.n :], *numbers.values()])
+    return Listing(values.astype(float), (*map(str, matrix.columns), *numbers), labels, str(path), 1)
 
 
 def names_of(table: Factors) -> Sequence[str] | None:

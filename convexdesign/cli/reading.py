@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from convexdesign.errors import InputError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from convexdesign.problem.read import Rows
     from convexdesign.problemfile import ProblemFile
 
-__all__ = ["find_problem", "options_given", "read_design", "read_per_arm", "read_problem"]
+__all__ = ["find_problem", "options_given", "read_design", "read_matched", "read_per_arm", "read_problem"]
 
 
 # Options that every kind takes.
@@ -98,6 +98,30 @@ def read_design(problem: DesignProblem, weights: Path | None, counts: Path | Non
     name, path = ("weights", weights) if weights is not None else ("counts", counts)
     assert path is not None
     return {name: _Tables(stated).per_arm(name, path, problem.n_arms, problem.arms.names)}
+
+
+def read_matched(
+    problem: DesignProblem,
+    path: Path,
+    stated: Statement,
+    *,
+    column: str | None = None,
+    measure: Literal["weights", "counts"] | None = None,
+    tol: float = 1e-6,
+    normalise: bool = False,
+) -> dict[str, Any]:
+    """The design that a file lists by points, settings or names, as the keyword `weights` or `counts`."""
+    from convexdesign.matching import match_design, read_listing
+
+    listing = None
+    if stated.formula is not None:
+        from convexdesign.cli.formulas import read_listed_settings
+
+        listing = read_listed_settings(path, Path(stated.source), stated.formula, stated.delimiter, stated.decimal)
+    if listing is None:
+        listing = read_listing(path, delimiter=stated.delimiter, decimal=stated.decimal)
+    found = match_design(problem, listing, column=column, measure=measure, tol=tol, normalise=normalise)
+    return {"counts" if found.dtype.kind == "i" else "weights": found}
 
 
 def read_per_arm(stated: Statement, name: str, text: str, problem: DesignProblem) -> float | NDArray[np.float64]:

@@ -1,9 +1,10 @@
-"""`convexdesign verify`: how efficient is a design that somebody else made?"""
+"""`convexdesign verify`: how efficient is a design that somebody else made, and what would improve it?"""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,10 +13,23 @@ from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.statement import Statement, states_problem
 from convexdesign.errors import InputError
 
+if TYPE_CHECKING:
+    from convexdesign.problem import DesignProblem
+    from convexdesign.verify import Verification
+
 __all__ = ["verify"]
 
 # The interval for the efficiency is proven whatever its width; wider than this it answers nothing.
 WIDEST_INTERVAL = 1e-4
+# Worst targets and arms in the JSON document.
+LISTED = 5
+
+
+class Measure(StrEnum):
+    """What the effort in a listed design is."""
+
+    weights = "weights"
+    counts = "counts"
 
 
 @states_problem
@@ -27,9 +41,34 @@ def verify(
     counts: Annotated[
         Path | None, typer.Option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")
     ] = None,
+    design: Annotated[
+        Path | None,
+        typer.Option(
+            "--design",
+            metavar="CSV",
+            help="A design of any program: points (or names of arms) with weights or counts, or one row a measurement.",
+        ),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="The column of --design with weights or counts.")
+    ] = None,
+    measure: Annotated[
+        Measure | None, typer.Option("--measure", help="What that column holds, where its name does not say.")
+    ] = None,
+    match_tol: Annotated[
+        float,
+        typer.Option("--match-tol", help="How far a point may be from its arm, as a share of each column's range."),
+    ] = 1e-6,
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="Divide the weights in --design by their sum, where they were rounded.")
+    ] = False,
     tol: Annotated[
         float | None,
         typer.Option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the equivalence theorem (.png, .svg or .pdf)."),
     ] = None,
     rigorous: Annotated[
         bool,
@@ -40,65 +79,93 @@ def verify(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prove how efficient a given design is.
+    """Prove how efficient a given design is, and say what would improve it.
 
     The efficiency is the best possible value divided by the design's: at 0.8 the optimal design needs 80 measurements
-    for the precision this one reaches with 100. Both ends of the interval printed are proven. Files hold one
-    column in the order of the arms, or arms (names, or indices from 0) and numbers.
+    for the precision this one reaches with 100. Both ends of the interval printed are proven. Files of --weights and
+    --counts hold one column in the order of the arms, or arms (names, or indices from 0) and numbers; a --design lists points.
 
-    Exits with 0 when the efficiency is known to 1e-4 and, with --tol, within it; with 3 otherwise.
+    Exits with 0 when the efficiency is known to 1e-4 and, with --tol, within it; with 3 otherwise, and where the weights
+    break the problem's constraints on them.
     """
-    from convexdesign.cli.output import print_json
-    from convexdesign.cli.reading import read_design, read_problem
-    from convexdesign.cli.report import problem_document, value_name
+    from convexdesign.cli.files import check_picture, save_picture
+    from convexdesign.cli.output import print_json, print_line
+    from convexdesign.cli.reading import read_design, read_matched, read_problem
     from convexdesign.verify import verify as verify_design
 
     if tol is not None and not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
+    check_picture(plot)
     problem = read_problem(stated)
-    result = verify_design(problem, **read_design(problem, weights, counts, stated), rigorous=rigorous)
-    low, high = result.efficiency_interval
-    gap = 1.0 / low - 1.0 if low > 0 else float("inf")
-    known = high - low <= WIDEST_INTERVAL
-    good = tol is None or gap <= tol
-    if as_json:
-        print_json(
-            {
-                "problem": problem_document(problem),
-                "value": result.value,
-                "bound": result.lower_bound,
-                "lower_bound": None if problem.criterion.maximised else result.lower_bound,
-                "efficiency": result.efficiency,
-                "efficiency_interval": [low, high],
-                "gap": gap,
-                "tol": tol,
-                "rigorous": rigorous,
-                "certified": known and good,
-            }
-        )
+    if design is None:
+        given = read_design(problem, weights, counts, stated)
     else:
-        show(value_name(problem), result.value, result.lower_bound, (low, high), gap, tol, rigorous)
+        if weights is not None or counts is not None:
+            raise InputError("give exactly one of --weights, --counts and --design")
+        options: dict[str, Any] = {
+            "column": column,
+            "measure": measure and measure.value,
+            "tol": match_tol,
+            "normalise": normalise,
+        }
+        given = read_matched(problem, design, stated, **options)
+        say_matched(given, design, as_json)
+    result = verify_design(problem, **given, rigorous=rigorous)
+    low, high = result.efficiency_interval
+    known = high - low <= WIDEST_INTERVAL and result.is_allowed
+    good = tol is None or result.is_optimal(tol)
+    if plot is not None:
+        from convexdesign.plotting import new_axes
+
+        save_picture(result.plot(ax=new_axes()), plot)
+    if as_json:
+        print_json(document(problem, result, tol, known and good))
+    else:
+        print_line(result.summary(1e-6 if tol is None else tol))
+        if tol is not None:
+            print_line(f"{'gap':<16} {result.gap:.1e}: {'within' if good else 'NOT within'} the tolerance {tol:.1e}")
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
 
 
-def show(
-    name: str,
-    value: float,
-    bound: float,
-    interval: tuple[float, float],
-    gap: float,
-    tol: float | None,
-    rigorous: bool,
-) -> None:
-    """The verification for a reader."""
-    from convexdesign.cli.output import at_least, at_most, print_line
+def say_matched(given: dict[str, Any], path: Path, as_json: bool) -> None:
+    """What was found in a design's file, for a reader to compare with what it should hold."""
+    from convexdesign.cli.output import print_line
+    from convexdesign.cli.report import counted
 
-    low, high = interval
-    print_line(f"{name:<16} {value:.8g}")
-    print_line(f"{'bound':<16} {bound:.8g}")
-    how = ", for the numbers exactly as given" if rigorous else ""
-    print_line(f"{'efficiency':<16} between {at_least(low, 7)} and {at_most(high, 7)}, both proven{how}")
-    if low <= 0:
-        print_line("the design does not measure some target at all, so no number of measurements suffices")
-    elif tol is not None:
-        print_line(f"{'gap':<16} {gap:.1e}: {'within' if gap <= tol else 'NOT within'} the tolerance {tol:.1e}")
+    ((name, values),) = given.items()
+    total = f", {counted(int(values.sum()), 'measurement')} in all" if name == "counts" else ""
+    if not as_json:
+        print_line(f"{'design':<16} {name} of {counted(int((values > 0).sum()), 'arm')} in {path}{total}")
+
+
+def document(problem: DesignProblem, result: Verification, tol: float | None, certified: bool) -> dict[str, Any]:
+    """The verification as one JSON document; infinities are null there."""
+    from convexdesign.cli.report import problem_document
+
+    low, high = result.efficiency_interval
+    step = result.improvement()
+    return {
+        "problem": problem_document(problem),
+        "value": result.value,
+        "bound": result.lower_bound,
+        "lower_bound": None if problem.criterion.maximised else result.lower_bound,
+        "efficiency": result.efficiency,
+        "efficiency_interval": [low, high],
+        "gap": result.gap,
+        "tol": tol,
+        "optimal": result.is_optimal(1e-6 if tol is None else tol),
+        "violation": result.violation,
+        "rigorous": result.proof is not None,
+        "certified": certified,
+        "worst_targets": result.worst_targets(LISTED).to_dict("records"),
+        "worst_arms": result.worst_arms(LISTED).reset_index().to_dict("records"),
+        "improvement": {
+            "arms": step.arms,
+            "names": step.names,
+            "derivative": step.derivative,
+            "share": step.share,
+            "value": step.value,
+            "gain": step.gain,
+            "targets": step.targets,
+        },
+    }

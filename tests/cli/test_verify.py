@@ -55,7 +55,8 @@ def test_text_names_both_ends_and_a_useless_design(cli, identity, tmp_path):
     assert "efficiency" in out
     assert "0.75" in out
     useless = cli("verify", identity, "--problem", "xy-allocation", "--counts", written(tmp_path, "3\n0\n"))
-    assert "does not measure some target" in useless.out
+    assert "useless as it is" in useless.out
+    assert "item 0 - item 1 is not measured; moving 1 % of the effort to arm 1" in useless.out
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,83 @@ def test_exactly_one_of_weights_and_counts(cli, identity, tmp_path):
     both = cli("verify", identity, "--problem", "xy-allocation", "--weights", given, "--counts", given)
     assert both.code == 2
     assert "exactly one" in both.err
+
+
+# ------------------------------------------------------- designs of other programs
+
+
+@pytest.fixture
+def square(tmp_path):
+    """Four corners, named, for a model with two factors; uniform weights are D-optimal."""
+    path = tmp_path / "square.csv"
+    path.write_text("name,one,a,b\nmm,1,-1,-1\nmp,1,-1,1\npm,1,1,-1\npp,1,1,1\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "efficiency"),
+    [
+        ("b,a,one,count\n-1,-1,1,2\n-1,1,1,2\n1,-1,1,2\n1,1,1,1\n1,1,1,1\n", (), 1.0),
+        ("one,a,b\n1,-1,-1\n1,-1,1\n1,1,-1\n1,1,1\n", (), 1.0),
+        ("arm,weight\npp,0.25\nmm,0.25\npm,0.25\nmp,0.25\n", (), 1.0),
+        ("arm,weight\npp,0.2501\nmm,0.2501\npm,0.2501\nmp,0.2501\n", ("--normalise",), 1.0),
+        ("arm,effort\npp,1\nmm,1\npm,1\nmp,1\n", ("--column", "effort"), 1.0),
+        ("arm,weight,count\npp,0.5,1\nmm,0.2,1\npm,0.2,1\nmp,0.1,1\n", ("--measure", "counts"), 1.0),
+        ("one,a,b,count\n1,-1,-1.02,3\n1,-1,1,3\n1,1,-1,3\n1,1,1,3\n", ("--match-tol", 0.02), 1.0),
+        # Three corners in equal parts: det 16/27, of 1 at best.
+        ("arm,count\npp,2\nmm,2\npm,2\n", (), (16 / 27) ** (1 / 3)),
+    ],
+)
+def test_a_listed_design_is_matched_and_judged(cli, square, tmp_path, text, options, efficiency):
+    result = cli("verify", square, "--problem", "d-optimal", "--design", written(tmp_path, text), *options, "--json")
+    assert result.code == 0, result.err
+    document = json.loads(result.out)
+    assert document["efficiency"] == pytest.approx(efficiency, abs=1e-6)
+    assert document["optimal"] == (efficiency == 1)
+    if efficiency < 1:
+        assert document["improvement"]["names"] == ["mp"]
+        assert document["worst_arms"][0]["arm"] == "mp"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("one,a,b,count\n1,-1,-1,3\n1,0.5,1,3\n", (), "row 2 at (1, 0.5, 1), nearest arm 3 (pp)"),
+        ("one,a,b,weight\n1,-1,-1,0.5\n1,1,1,0.4\n", (), "sum to 0.9, not 1"),
+        ("arm,count\nzz,3\n", (), "no arm 'zz'"),
+        ("arm,count\npp,3\n", ("--column", "n"), "no column 'n'"),
+        ("arm,count\npp,3\n", ("--counts", "w.csv"), "exactly one of --weights, --counts and --design"),
+    ],
+)
+def test_listed_designs_that_do_not_fit_are_refused(cli, square, tmp_path, text, options, message):
+    result = cli("verify", square, "--problem", "d-optimal", "--design", written(tmp_path, text), *options)
+    assert result.code == 2
+    assert message in result.err
+    assert result.out == ""
+
+
+def test_settings_go_through_the_formula(cli, tmp_path):
+    """A quadratic in a and a category: the listed rows are settings, in another order, with a column of counts."""
+    table = tmp_path / "factors.csv"
+    table.write_text("a,kind\n" + "".join(f"{a},{k}\n" for a in (-1, 0, 1) for k in ("new", "old")))
+    listed = written(tmp_path, "kind,count,a\nold,2,1\nnew,1,1\nnew,1,1\nold,2,0\nnew,2,0\nold,2,-1\nnew,2,-1\n")
+    words = ("verify", table, "--problem", "d-optimal", "--formula", "1 + a + a**2 + kind")
+    result = cli(*words, "--design", listed)
+    assert result.code == 0, result.err
+    assert "counts of 6 arms" in result.out
+    assert "12 measurements in all" in result.out
+    assert "optimal: within" in result.out
+    by_name = written(
+        tmp_path, 'arm,count\n"a=1, kind=old",3\n"a=0, kind=new",3\n"a=-1, kind=new",3\n"a=0, kind=old",3\n'
+    )
+    again = cli(*words, "--design", by_name, "--json")
+    assert again.code == 0, again.err
+    assert 0 < json.loads(again.out)["efficiency"] < 1
+
+
+def test_the_equivalence_theorem_is_drawn(cli, square, tmp_path):
+    picture = tmp_path / "equivalence.svg"
+    words = ("verify", square, "--problem", "d-optimal", "--counts", written(tmp_path, "1\n2\n3\n4\n"))
+    assert cli(*words, "--plot", picture).code == 0
+    assert picture.read_text().startswith("<?xml")
+    assert cli(*words, "--plot", tmp_path / "x.doc").code == 2
