@@ -57,6 +57,16 @@ def test_library_problems_are_certified_to_nine_digits(name, tmp_path):
         )
 
 
+def test_counts_of_arms_with_costs_are_shares_of_the_budget(tmp_path):
+    """At prices 1, 2, 5 one measurement of each is the optimum, 8."""
+    path = find("basis-g-with-costs")
+    best = check.check(written(path, tmp_path, counts=[7, 7, 7]), check.read(path))
+    assert 1 - Fraction(1, 10**9) <= best <= 1
+    # (2, 1, 1) costs 9, so c_i / w_i = 9 / n_i is 9 at worst.
+    worse = check.check(written(path, tmp_path, counts=[2, 1, 1]), check.read(path))
+    assert float(worse) == pytest.approx(8 / 9, rel=1e-9)
+
+
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
     path = tmp_path_factory.mktemp("problem") / "problem.toml"
