@@ -35,7 +35,7 @@ def page() -> str:
     stated = {field.name for field in fields(Statement)}
     shared: dict[str, Any] = {}
     sections: list[str] = []
-    for name, command in group.commands.items():
+    for name, command in commands_of(group):
         own = []
         for parameter in command.params:
             if parameter.name in stated:
@@ -62,6 +62,15 @@ def page() -> str:
         *table(list(shared.values())),
     ]
     return "\n".join([*intro, "", *sections])
+
+
+def commands_of(group: Any, before: str = "") -> list[tuple[str, Any]]:
+    """Names and commands, those of a group after one another under its own name."""
+    found: list[tuple[str, Any]] = []
+    for name, command in group.commands.items():
+        inner = commands_of(command, f"{before}{name} ") if hasattr(command, "commands") else []
+        found += inner or [(before + name, command)]
+    return found
 
 
 def section(name: str, command: Any, own: list[Any], states: bool) -> list[str]:

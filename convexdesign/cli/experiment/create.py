@@ -68,9 +68,10 @@ def create(
     from convexdesign.experiment import Experiment
 
     problem = read_problem(stated)
-    options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples}
+    objective = _objective(problem, level)
     variances = _variances(algorithm, problem, variance_bounds, known_variances, burn_in)
-    made = _algorithm(algorithm, problem, level, burn_in, options | variances)
+    options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, **variances}
+    made = _algorithm(algorithm, problem, objective, burn_in, options)
     with Experiment.create(store, made) as x:
         state = x.status()
     document = {
@@ -111,13 +112,11 @@ def _variances(
     return {"variance_bounds": (float(stated.min()), float(stated.max()))}
 
 
-def _algorithm(
-    name: str, problem: DesignProblem, level: float | None, burn_in: str, options: dict[str, Any]
-) -> Identifier:
+def _algorithm(name: str, problem: DesignProblem, objective: Any, burn_in: str, options: dict[str, Any]) -> Identifier:
     """The algorithm by its name."""
     from convexdesign import identification as made
 
-    arms, items, objective = problem.inputs["arms"], problem.inputs.get("items"), _objective(problem, level)
+    arms, items = problem.inputs["arms"], problem.inputs.get("items")
     match name:
         case "h-rage":
             return made.HRage(arms, items, objective, burn_in=burn_in, **options)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NewStore", "Reason", "Store", "arm_index", "labels", "open_store"]
 
-HELP = "The file of the experiment; $CONVEXDESIGN_STORE if left out."
+HELP = "The file of the experiment; CONVEXDESIGN_STORE of the environment if left out."
 Store = Annotated[
     Path, typer.Option("--store", metavar="FILE", envvar="CONVEXDESIGN_STORE", help=HELP, show_default=False)
 ]

@@ -1,0 +1,342 @@
+"""The commands of an experiment: what they print and write, and their exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from convexdesign.cli.app import app
+
+COMMANDS = (
+    "create",
+    "ask",
+    "tell",
+    "status",
+    "result",
+    "mark-missing",
+    "amend",
+    "withdraw",
+    "export",
+    "check",
+    "recover",
+)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    path = tmp_path / "study.db"
+    monkeypatch.setenv("CONVEXDESIGN_STORE", str(path))
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+@pytest.fixture
+def experiment(cli, store):
+    """Runs `convexdesign experiment ...` on a store."""
+    return lambda *words: cli("experiment", *words)
+
+
+@pytest.fixture
+def begun(experiment, problem_file):
+    """An experiment with an open batch."""
+    created = experiment("create", problem_file, "--algorithm", "rage", "--variance-bounds", 1, 2)
+    assert created.code == 0, created.err
+    assert experiment("ask", "-o", "batch.csv").code == 0
+    return experiment
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def results(path, *lines, header="key,arm,reward"):
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path.name
+
+
+def test_every_command_helps(experiment):
+    import typer
+
+    group = typer.main.get_command(app).commands["experiment"]
+    assert tuple(group.commands) == COMMANDS
+    for command in COMMANDS:
+        shown = experiment(command, "--help")
+        assert shown.code == 0
+        assert "--json" in shown.out
+        assert "--store" in shown.out
+        unknown = experiment(command, "--no-such-option")
+        assert unknown.code == 2
+    assert "tell" in experiment("--help").out
+
+
+def test_create_says_what_the_answer_rests_on(experiment, store, problem_file):
+    refused = experiment("create", problem_file, "--algorithm", "h-rage")
+    assert refused.code == 2
+    assert "needs --variance-bounds" in refused.err
+    assert not store.exists()
+    made = experiment("create", problem_file, "--variance-bounds", 1, 2, "--delta", 0.1, "--json")
+    assert json.loads(made.out) == {
+        "store": str(store),
+        "algorithm": "HRage",
+        "delta": 0.1,
+        "n_arms": 3,
+        "n_items": 3,
+        "variance_bounds": [1.0, 2.0],
+        "known_variances": False,
+    }
+    assert "exists already" in experiment("create", problem_file, "--variance-bounds", 1, 2).err
+
+
+@pytest.mark.parametrize(
+    ("words", "algorithm"),
+    [
+        (["experiment-2-best-arm"], "HRage"),
+        (["experiment-2-best-arm", "--known-variances"], "HRage"),
+        (["experiment-2-best-arm", "--burn-in", "adaptive", "--epsilon", "0.1"], "HRage"),
+        (["experiment-2-best-arm", "--algorithm", "martingale", "--max-samples", "1000"], "MartingaleElimination"),
+        (["experiment-2-level-set", "--algorithm", "rage"], "Rage"),
+        (["experiment-2-level-set-allocation", "--algorithm", "static", "--level", "0.9"], "StaticAllocation"),
+        (["experiment-2-xy", "--algorithm", "static-g"], "StaticAllocation"),
+    ],
+)
+def test_algorithms_and_problems(experiment, words, algorithm):
+    made = experiment("create", *words, "--json")
+    assert made.code == 0, made.err
+    assert json.loads(made.out)["algorithm"] == algorithm
+    assert json.loads(experiment("status", "--json").out)["phase"] == "READY"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["experiment-2-best-arm", "--algorithm", "oracle"], "choose from h-rage"),
+        (["experiment-2-best-arm", "--level", "1"], "--level is for level sets"),
+        (["experiment-2-level-set-allocation"], "give --level"),
+        (["parabola-d"], "identifies nothing"),
+        (["experiment-2-best-arm", "--algorithm", "rage", "--known-variances"], "use h-rage"),
+        (["experiment-2-best-arm", "--variance-bounds", "2", "1"], "low <= high"),
+        (["experiment-2-best-arm", "--delta", "2"], "delta is 2"),
+        (["no-such-problem"], "no-such-problem"),
+    ],
+)
+def test_what_cannot_be_created(experiment, store, words, message):
+    refused = experiment("create", *words)
+    assert refused.code == 2
+    assert message in refused.err
+    assert not store.exists()
+
+
+def test_ask_prints_the_same_batch_until_it_is_told(begun):
+    first = begun("ask")
+    assert first.code == 0
+    assert first.out == begun("ask").out
+    table = rows(first.out)
+    assert [row["arm"] for row in table] == [row["arm"] for row in table if row["arm"] in ("left", "up", "tilt")]
+    assert all(row["pulls"] == row["outstanding"] for row in table)
+    document = json.loads(begun("ask", "--json").out)
+    assert document["batch"] == 0
+    assert not document["done"]
+    assert document["pulls"] == [int(row["pulls"]) for row in table]
+    assert document["total"] == sum(document["pulls"])
+
+
+def test_single_results_by_name(begun, tmp_path):
+    arm = rows(begun("ask").out)[0]["arm"]
+    name = results(tmp_path / "r.csv", f"a,{arm},0.5", f"b,{arm},-1")
+    dry = begun("tell", name, "--dry-run", "--json")
+    assert json.loads(dry.out)["accepted"] == 2
+    assert json.loads(begun("status", "--json").out)["told"] == 0
+    told = json.loads(begun("tell", name, "--json").out)
+    assert (told["accepted"], told["repeated"], told["pulls"], told["phase"]) == (2, 0, 2, "WAITING")
+    again = begun("tell", name)
+    assert again.code == 0
+    assert again.out.startswith("0 results recorded (0 measurements), 2 known already")
+    # The file has grown: the new lines alone count.
+    results(tmp_path / "r.csv", f"a,{arm},0.5", f"b,{arm},-1", f"c,{arm},2")
+    assert json.loads(begun("tell", name, "--json").out)["accepted"] == 1
+    status = begun("status")
+    assert "open batch     0: 3 of" in status.out
+
+
+def test_a_file_without_keys_is_told_with_a_prefix(begun, tmp_path):
+    arm = rows(begun("ask").out)[0]["arm"]
+    name = results(tmp_path / "r.csv", f"{arm},0.5", f"{arm},0.5", header="arm,reward")
+    refused = begun("tell", name)
+    assert refused.code == 2
+    assert "--key-prefix" in refused.err
+    assert json.loads(begun("tell", name, "--key-prefix", "monday", "--json").out)["accepted"] == 2
+    assert json.loads(begun("tell", name, "--key-prefix", "monday", "--json").out)["repeated"] == 2
+    assert json.loads(begun("tell", name, "--key-prefix", "tuesday", "--json").out)["accepted"] == 2
+
+
+def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
+    arm = rows(begun("ask").out)[0]["arm"]
+    begun("tell", results(tmp_path / "r.csv", f"a,{arm},0.5"))
+    before = begun("status", "--json").out
+    conflict = begun("tell", results(tmp_path / "r.csv", f"new,{arm},1", f"a,{arm},0.75"))
+    assert conflict.code == 5
+    assert "'a' was told before with other content" in conflict.err
+    assert begun("status", "--json").out == before
+    error = json.loads(begun("tell", "r.csv", "--json").out)["error"]
+    assert (error["code"], error["type"]) == (5, "ConflictError")
+    assert begun("amend", results(tmp_path / "r.csv", f"a,{arm},0.75"), "--reason", "typed wrongly").code == 0
+    assert begun("tell", "r.csv").code == 0
+    assert json.loads(begun("status", "--json").out)["amendments"] == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "lines", "message"),
+    [
+        ("key,arm,reward", ["a,left,nan"], "row 1: reward is 'nan', not a finite number"),
+        ("key,arm,reward", ["a,left,1", "b,left,1e999"], "row 2: reward is '1e999'"),
+        ("key,arm,reward", ["a,left,many"], "reward is 'many'"),
+        ("key,arm,reward", ["a,right,1"], "arm 'right' is unknown; the arms are left, up, tilt"),
+        ("key,arm,reward", ["a,left"], "2 cells, but the header has 3"),
+        ("key,arm,reward", ["a,left,1", "a,left,2"], "two different rows"),
+        ("key,arm,reward", [], "holds no result"),
+        ("key,arm", ["a,left"], "it needs key, arm and reward"),
+        ("key,arm,reward,batch", ["a,left,1,7"], "there is no batch 7"),
+        ("key,arm,reward,batch", ["a,left,1,x"], "batch is 'x', not a whole number"),
+        ("key,arm,count,mean,m2", ["a,left,99999999,0,1"], "now 99999999 more"),
+        ("key,arm,count,mean,m2", ["a,left,2,0,-1"], "nonnegative"),
+        ("key,arm,count,mean,m2", ["a,left,2.5,0,1"], "count is '2.5', not a whole number"),
+        ("key,arm,count,mean,variance", ["a,left,2,0,1", "a,left,2,0,1"], "has this arm twice"),
+        ("key,arm,count,mean,variance", ["a,left,2,,1"], "mean is ''"),
+    ],
+)
+def test_bad_results_are_refused_whole(begun, tmp_path, header, lines, message):
+    before = begun("status", "--json").out
+    refused = begun("tell", results(tmp_path / "r.csv", *lines, header=header))
+    assert refused.code in (2, 5)
+    assert message in refused.err
+    assert begun("status", "--json").out == before
+
+
+def test_standard_input_and_files_that_are_not_there(begun, monkeypatch):
+    arm = rows(begun("ask").out)[0]["arm"]
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"key,arm,reward\na,{arm},1\n"))
+    assert json.loads(begun("tell", "-", "--json").out)["accepted"] == 1
+    assert "no such file" in begun("tell", "nowhere.csv").err
+
+
+def test_to_the_end(begun, tmp_path, cli, store):
+    assert begun("result").code == 3
+    assert json.loads(begun("result", "--json").out)["done"] is False
+    means = {"left": 1.0, "up": 0.0, "tilt": 0.8776}
+    for _ in range(20):
+        if begun("result").code == 0:
+            break
+        batch = rows(begun("ask").out)
+        lines = [f"k-{r['batch']},{r['batch']},{r['arm']},{r['pulls']},{means[r['arm']]},1.5" for r in batch]
+        told = begun("tell", results(tmp_path / "r.csv", *lines, header="key,batch,arm,count,mean,variance"))
+        assert told.code == 0, told.err
+    found = json.loads(begun("result", "--json").out)
+    assert (found["answer"], found["status"], found["done"]) == (["left"], "IDENTIFIED", True)
+    assert found["guarantee"] == "the answer is wrong with probability at most 0.05"
+    assert "answer         left" in begun("result").out
+    assert rows(begun("ask").out) == []
+    assert json.loads(begun("ask", "--json").out)["done"] is True
+    assert "waits for      nothing: there is a result" in begun("status").out
+    # The batch is found by the file, though it is long closed.
+    assert json.loads(begun("tell", "r.csv", "--json").out)["repeated"] == 1
+    sound = begun("check")
+    assert sound.code == 0
+    assert sound.out.startswith("sound; ")
+    assert json.loads(begun("check", "--json").out)["sound"] is True
+
+
+def test_undecided_is_exit_code_3(experiment, problem_file, tmp_path):
+    experiment("create", problem_file, "--algorithm", "rage", "--variance-bounds", 1, 2, "--max-samples", 10)
+    undecided = experiment("result")
+    assert undecided.code == 3
+    assert "answer         undecided" in undecided.out
+    assert json.loads(experiment("result", "--json").out)["status"] == "UNDECIDED"
+
+
+def test_missing_and_withdrawn(begun, tmp_path):
+    batch = rows(begun("ask").out)
+    arm = batch[0]["arm"]
+    missing = json.loads(begun("mark-missing", "--arm", arm, "--count", 2, "--reason", "lost", "--json").out)
+    assert missing["pulls_missing"] == 2
+    assert "2 missing results" in missing["guarantee"]
+    assert json.loads(begun("mark-missing", "--json").out)["phase"] == "READY"
+    again = rows(begun("ask").out)
+    assert [(r["arm"], r["pulls"]) for r in again] == [(r["arm"], r["pulls"]) for r in batch]
+    assert "cannot be missing" in begun("mark-missing", "--arm", arm, "--count", 10**7).err
+    assert "unknown" in begun("mark-missing", "--arm", "right").err
+    shown = begun("withdraw", arm, "--reason", "broken")
+    assert shown.code == 0
+    assert f"withdrawn      {arm}" in shown.out
+    others = [name for name in ("left", "up", "tilt") if name != arm]
+    assert begun("withdraw", others[0]).code == 0
+    stopped = begun("ask")
+    assert stopped.code == 4
+    assert "cannot tell item" in stopped.err
+    assert begun("result").code == 4
+    assert "stopped" in begun("status").out
+
+
+def test_export_tells_everything(begun, tmp_path):
+    arm = rows(begun("ask").out)[0]["arm"]
+    begun("tell", results(tmp_path / "r.csv", f"a,{arm},0.5", f"b,{arm},-1"))
+    begun("tell", results(tmp_path / "s.csv", f"s,{arm},2,0.25,0.5", header="key,arm,count,mean,m2"))
+    document = json.loads(begun("export", "--json").out)
+    assert [event["kind"] for event in document["events"]] == ["created", "asked", "told", "summarised"]
+    told = document["events"][2]["body"]
+    assert (told["keys"], told["rewards"]) == (["a", "b"], [0.5, -1.0])
+    assert begun("export", "--format", "csv", "-o", "e.csv").code == 0
+    table = rows((tmp_path / "e.csv").read_text())
+    lines = [(r["key"], r["arm"], r["pulls"], r["mean"], r["m2"]) for r in table if r["key"]]
+    assert lines == [("a", arm, "1", "0.5", ""), ("b", arm, "1", "-1.0", ""), ("s", arm, "2", "0.25", "0.5")]
+    assert {r["seq"] for r in table} == {"0", "1", "2", "3"}
+    assert begun("export", "--format", "xml").code == 2
+
+
+def test_a_damaged_store_is_exit_code_5_and_recover_saves_what_is_sound(begun, tmp_path, store):
+    import sqlite3
+
+    arm = rows(begun("ask").out)[0]["arm"]
+    for k in range(3):
+        begun("tell", results(tmp_path / "r.csv", f"k{k},{arm},{k}"))
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE events SET body = replace(body, 'k1', 'k9') WHERE seq = 3")
+    connection.close()
+    for words in (["status"], ["ask"], ["check"], ["export"], ["tell", "r.csv"], ["result"]):
+        found = begun(*words)
+        assert found.code == 5, words
+        assert "is damaged" in found.err
+    saved = json.loads(begun("recover", "--output", "sound.db", "--json").out)
+    assert (saved["events"], saved["lost"]) == (3, 2)
+    assert begun("recover", "--output", "sound.db").code == 2
+    assert begun("check", "--store", "sound.db").code == 0
+    assert json.loads(begun("status", "--store", "sound.db", "--json").out)["told"] == 1
+
+
+def test_a_store_that_is_not_there(experiment):
+    for words in (["status"], ["ask"], ["check"], ["recover", "-o", "x.db"]):
+        assert experiment(*words).code == 2
+
+
+def test_the_store_must_be_named(cli, monkeypatch):
+    monkeypatch.delenv("CONVEXDESIGN_STORE", raising=False)
+    missing = cli("experiment", "status")
+    assert missing.code == 2
+    assert "--store" in missing.err
+
+
+def test_a_solver_that_fails_is_exit_code_3(experiment, problem_file, monkeypatch):
+    from convexdesign.errors import SolverError
+    from convexdesign.experiment import designing
+
+    def fail(*arguments, **options):
+        raise SolverError("no luck")
+
+    experiment("create", problem_file, "--algorithm", "rage", "--variance-bounds", 1, 2)
+    monkeypatch.setattr(designing, "solve", fail)
+    failed = experiment("ask")
+    assert failed.code == 3
+    assert "nothing was asked for, ask again later" in failed.err
+    monkeypatch.undo()
