@@ -15,14 +15,13 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 P = cd.DesignProblem
-N, D, CHUNK = 24_000, 4, 3_000
+N, D, CHUNK = 12_000, 4, 3_000
 X = np.random.default_rng(3).standard_normal((N, D))
 NOISE = np.random.default_rng(4).uniform(0.5, 3.0, N)
 ITEMS = np.random.default_rng(5).standard_normal((30, D))
 THETA = np.array([1.0, -0.5, 0.2, 0.0])
 
 KINDS = {
-    "g": lambda arms: P.g_optimal(arms),
     "g-noise": lambda arms: P.g_optimal(arms, noise_variance=NOISE),
     "d-costs": lambda arms: P.d_optimal(arms, costs=NOISE),
     "xy": lambda arms: P.xy_allocation(arms, ITEMS, noise_variance=NOISE),
