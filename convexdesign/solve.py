@@ -56,8 +56,8 @@ def solve(
     method: "auto", "conic" (a CVXPY program; `formulation` "sdp" | "matrix-fractional" | "socp" | "dual-socp" |
     "log-det" and `backend` "clarabel" | "scs" may be named), "frank-wolfe" (fully corrective, for large arm sets), or
     the classic "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative". time_limit in seconds; warm_start a design
-    of a related problem (fewer items, other variances, arms added at the end), used as a start and never trusted. verbose prints a line per iteration to
-    stderr, progress shows a tqdm bar.
+    of a related problem (fewer items, other variances, arms added at the end), used as a start and never trusted.
+    verbose prints a line per iteration to stderr, progress shows a tqdm bar.
 
     The status comes from the certificate, never from a solver's word. When the gap asked for is not reached, the best
     certified design is returned with a ConvergenceWarning. Raises InputError for options that make no sense,

@@ -33,6 +33,7 @@ ROWS_SHOWN = 20
 # Coordinates without names of their own are called x1, x2, ...; that is not worth a line.
 COLUMNS_SHOWN = 12
 
+
 def problem_document(problem: DesignProblem) -> dict[str, Any]:
     """What was solved: kind, criterion, sizes."""
     return {
