@@ -36,6 +36,9 @@ Every constructor also takes these.
 ```
 """
 
+# Markers: the errors of a module, and what no other page has.
+ERRORS, OTHERS = ("*errors",), ("*others",)
+
 SUBJECTS = (
     Subject(
         "problems",
@@ -86,13 +89,9 @@ SUBJECTS = (
     Subject("tables", "Tables", "CSV and NPY files as arms, items and numbers per arm.", "convexdesign.tables"),
     Subject("plotting", "Plots", "Every plot is a function of data and of an axis.", "convexdesign.plotting"),
     Subject("rounding", "Rounding on arrays", "The methods behind `Design.round`.", "convexdesign.rounding"),
-    Subject(
-        "errors",
-        "Errors",
-        "What can go wrong, and what it is called.",
-        "convexdesign",
-        ("ConvexDesignError", "InputError", "UnidentifiableError", "SolverError", "ConvergenceWarning"),
-    ),
+    # What is left of the top level, of either sort, so that nothing is forgotten.
+    Subject("errors", "Errors", "What can go wrong, and what it is called.", "convexdesign", ERRORS),
+    Subject("more", "More", "What has no page of its own.", "convexdesign", OTHERS),
 )
 
 
@@ -112,11 +111,19 @@ def pages() -> dict[str, str]:
 
 def public_names(subject: Subject) -> tuple[str, ...]:
     """The names of a subject: as listed, or what its module exports, functions and classes only."""
-    if subject.names is not None:
-        return subject.names
     module = import_module(subject.module)
-    exported = getattr(module, "__all__", ())
-    return tuple(n for n in exported if inspect.isclass(getattr(module, n)) or callable(getattr(module, n)))
+    exported = [n for n in getattr(module, "__all__", ()) if callable(getattr(module, n))]
+    errors = [n for n in exported if is_error(getattr(module, n))]
+    if subject.names == ERRORS:
+        return tuple(errors)
+    if subject.names == OTHERS:
+        taken = {n for s in SUBJECTS if s.module == subject.module for n in s.names or ()}
+        return tuple(n for n in exported if n not in taken and n not in errors)
+    return tuple(exported) if subject.names is None else subject.names
+
+
+def is_error(thing: Any) -> bool:
+    return inspect.isclass(thing) and issubclass(thing, BaseException)
 
 
 def page(subject: Subject, names: tuple[str, ...]) -> str:
@@ -128,7 +135,7 @@ def page(subject: Subject, names: tuple[str, ...]) -> str:
 
 
 def directive(name: str, thing: Any) -> list[str]:
-    if inspect.isclass(thing) and issubclass(thing, BaseException):
+    if is_error(thing):
         return [f".. autoexception:: {name}", ""]
     if inspect.isclass(thing):
         return [f".. autoclass:: {name}", "   :members:", "   :show-inheritance:", ""]
