@@ -1,4 +1,4 @@
-# make demo | test | docs | lint | validate | clean: each builds .venv first and installs what it needs
+# make demo | test | bench | docs | lint | validate | clean: each builds .venv first and installs what it needs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE = 1
 # The modules that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
 VALIDATIONS := $(notdir $(basename $(shell grep -l '^def _main' convexdesign/reproduce/*.py)))
 
-.PHONY: demo test docs lint format types unit validate clean
+.PHONY: demo test bench docs lint format types unit validate clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +45,10 @@ validate: $(VENV)/.runtime
 	for part in $(VALIDATIONS); do \
 	  $(BIN)/python -m convexdesign.reproduce.$$part docs/validation --jobs $(JOBS) --progress || exit 1; \
 	done
+
+# Speed: about twenty minutes and 3 GB of memory; writes docs/benchmarks.
+bench: $(VENV)/.runtime
+	$(BIN)/python benchmarks/frank_wolfe.py docs/benchmarks
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
