@@ -81,9 +81,10 @@ def allocate(
     The same problem and start give the same allocation, without solving again: replications share their designs.
     The result depends on nothing else, so it is the same in every process. remember=False: it will not come again.
     """
-    request = _Request(_digest(problem, start), problem, start, tol)
     small = problem.arms.n * problem.arms.d <= REMEMBERED_ENTRIES
-    return _solved(request) if remember and small else _solve(request)
+    if remember and small:
+        return _solved(_Request(_digest(problem, start), problem, start, tol))
+    return thinned(solve(problem, tol=tol, warm_start=start))
 
 
 def value_on(problem: DesignProblem, weights: Floats) -> float:
@@ -105,14 +106,12 @@ def unpacked(record: Mapping[str, Any], n: int) -> Floats:
     return weights
 
 
-def _solve(request: _Request) -> Allocation:
-    return thinned(solve(request.problem, tol=request.tol, warm_start=request.start))
-
-
 def thinned(design: Design) -> Allocation:
     """A design on at most r(r+1)/2 + 1 arms, with the value that these weights really have."""
     canonical = design.canonical
-    support = design.support
+    support, r = design.support, canonical.rank
+    if support.size <= r * (r + 1) // 2 + 1:
+        return Allocation(design.weights, design.value, design.lower_bound, design)
     weights = np.zeros(design.weights.size)
     weights[support] = sparsify(canonical.whiten_arms(support), design.weights[support])
     weights /= weights.sum()
@@ -120,7 +119,9 @@ def thinned(design: Design) -> Allocation:
     return Allocation(weights, evaluate(canonical, weights).value, design.lower_bound, design)
 
 
-_solved = lru_cache(maxsize=256)(_solve)
+@lru_cache(maxsize=256)
+def _solved(request: _Request) -> Allocation:
+    return thinned(solve(request.problem, tol=request.tol, warm_start=request.start))
 
 
 def _digest(problem: DesignProblem, start: Design | None) -> bytes:
