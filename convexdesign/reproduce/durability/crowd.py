@@ -13,7 +13,7 @@ from convexdesign.experiment import Experiment, check
 from convexdesign.identification import OracleAllocation
 from convexdesign.instances import soare
 
-__all__ = ["crowd"]
+__all__ = ["crowd", "open_batch"]
 
 
 def crowd(processes: int, results: int, folder: Path, seed: int = 0) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def crowd(processes: int, results: int, folder: Path, seed: int = 0) -> dict[str
     """
     store = folder / "crowd.db"
     wanted = processes * results
-    arms = _batch_of(store, wanted)
+    arms = open_batch(store, wanted)
     values = np.random.default_rng(seed).standard_normal(wanted)
     children = []
     started = time.perf_counter()
@@ -60,7 +60,7 @@ def crowd(processes: int, results: int, folder: Path, seed: int = 0) -> dict[str
     }
 
 
-def _batch_of(store: Path, least: int) -> Any:
+def open_batch(store: Path, least: int) -> Any:
     """An experiment with an open batch of more pulls than that; the arms of its pulls, one by one."""
     world = soare(omega=0.1)
     scale = 1.0

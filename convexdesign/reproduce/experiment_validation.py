@@ -1,0 +1,158 @@
+"""What durable experiments survive, counted in full: crashes, orders of delivery, damage, crowds of processes."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from convexdesign.reproduce.durability.crashes import killed_at_random
+from convexdesign.reproduce.durability.crowd import crowd
+from convexdesign.reproduce.durability.damage import damaged_files, damaged_logs
+from convexdesign.reproduce.durability.orders import random_orders
+
+__all__ = ["run"]
+
+KILLS, ORDERS, DAMAGES, PROCESSES, RESULTS = 200, 1000, 1000, 8, 1000
+# Runs are done in so many pieces, each with a seed of its own, so that any number of jobs gives the same numbers.
+PIECES = 10
+# What must be zero.
+FAILURES = (
+    "lost",
+    "batches_twice",
+    "different_transcripts",
+    "different",
+    "repeats_with_effect",
+    "silent",
+    "wrong_recoveries",
+    "failed_processes",
+    "miscounted",
+    "problems",
+)
+# What is not added up over pieces.
+LEAST, SAME = ("shortest_recovery",), ("events", "processes")
+# Simulations that are not about the disk run where a sync costs nothing, if there is such a folder.
+MEMORY = Path("/dev/shm")
+
+Simulation = Callable[[int, Path, int], dict[str, Any]]
+
+
+def run(
+    output_dir: str | Path, scale: float = 1.0, seed: int = 0, jobs: int | None = 1, progress: bool = True
+) -> list[Path]:
+    """Write experiment-faults.csv and experiment-faults.md, with the command; the paths written.
+
+    scale: the share of the full counts.
+    """
+
+    def share(count: int) -> int:
+        return max(PIECES, int(count * scale))
+
+    tables = {
+        "killed processes": _pieces(killed_at_random, share(KILLS), seed, 1, False),
+        "orders of delivery": _pieces(random_orders, share(ORDERS), seed, jobs, progress),
+        "damaged files": _pieces(damaged_files, share(DAMAGES), seed, jobs, progress),
+        "damaged write-ahead logs": _pieces(damaged_logs, share(DAMAGES), seed, jobs, progress),
+        "processes at once": _in_folder(partial(_crowd, share(RESULTS)), 0, seed, None),
+    }
+    rows = [
+        {"simulation": name, "measure": measure, "value": value, "must_be": "0" if measure in FAILURES else ""}
+        for name, found in tables.items()
+        for measure, value in found.items()
+    ]
+    frame = pd.DataFrame(rows)
+    target = Path(output_dir)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = [target / "experiment-faults.csv", target / "experiment-faults.md"]
+    frame.to_csv(paths[0], index=False)
+    paths[1].write_text(_page(frame, scale, seed), encoding="utf-8")
+    return paths
+
+
+def _pieces(simulation: Simulation, count: int, seed: int, jobs: int | None, progress: bool) -> dict[str, Any]:
+    """A simulation in PIECES parts, added up."""
+    from joblib import Parallel, delayed
+
+    sizes = [count // PIECES + (piece < count % PIECES) for piece in range(PIECES)]
+    folder = None if simulation is killed_at_random else MEMORY
+    work = (delayed(_in_folder)(simulation, size, seed * PIECES + piece, folder) for piece, size in enumerate(sizes))
+    found = Parallel(n_jobs=jobs, verbose=5 if progress else 0)(work)
+    return {measure: _added(measure, [part[measure] for part in found]) for measure in found[0]}
+
+
+def _added(measure: str, values: list[Any]) -> Any:
+    if measure in SAME:
+        return values[0]
+    return min(values) if measure in LEAST else sum(values)
+
+
+def _in_folder(simulation: Simulation, count: int, seed: int, within: Path | None) -> dict[str, Any]:
+    place = within if within is not None and within.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        return simulation(count, Path(folder), seed)
+
+
+def _crowd(results: int, _: int, folder: Path, seed: int) -> dict[str, Any]:
+    return crowd(PROCESSES, results, folder, seed)
+
+
+PAGE = """# What durable experiments survive
+
+Command: `python -m convexdesign.reproduce.experiment_validation docs/validation --scale {scale:g} --seed {seed}` ({date}).
+Verdict: {verdict}. Rows with a 0 under `must_be` are failures; all of them must be 0.
+
+- **killed processes**: the process that runs an experiment is killed (SIGKILL) at random moments and another goes on;
+  `acknowledged` results were told and confirmed, `lost` are those of them that a store lacks in the end; transcripts are
+  compared, to the last bit, with that of an experiment that nobody interrupted.
+- **orders of delivery**: the parts of every batch are told in a random order, some of them again later.
+- **damaged files**: one bit is flipped, or the file is cut short, at a random place; then the store is opened and the
+  experiment run to its end. `detected`: an error said so; `harmless`: the end is that of the sound store; `silent`: anything
+  else. Every damaged file is recovered too; `wrong_recoveries` are no prefix of what was written, or changed the damaged file.
+- **damaged write-ahead logs**: one bit is flipped in the log that a killed process leaves beside its store.
+- **processes at once**: {processes} processes tell one store, one durable tell a result.
+
+{table}
+"""
+
+
+def _page(frame: pd.DataFrame, scale: float, seed: int) -> str:
+    failed = frame[(frame.must_be == "0") & (frame.value != 0)]
+    verdict = "all promises held" if failed.empty else f"{len(failed)} promises FAILED"
+    return PAGE.format(
+        scale=scale,
+        seed=seed,
+        date=datetime.date.today().isoformat(),
+        verdict=verdict,
+        processes=PROCESSES,
+        table=_table(frame),
+    )
+
+
+def _table(frame: pd.DataFrame) -> str:
+    def cell(value: Any) -> str:
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    lines = ["| " + " | ".join(frame.columns) + " |", "|" + "---|" * frame.shape[1]]
+    lines += ["| " + " | ".join(cell(v) for v in row) + " |" for row in frame.itertuples(index=False)]
+    return "\n".join(lines)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description="Count what durable experiments survive.")
+    parser.add_argument("output_dir", nargs="?", default="docs/validation")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the full counts")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--progress", action="store_true")
+    options = parser.parse_args()
+    run(options.output_dir, options.scale, options.seed, options.jobs, options.progress)
+
+
+if __name__ == "__main__":
+    _main()
