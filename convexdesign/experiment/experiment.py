@@ -196,6 +196,8 @@ class Experiment:
 
     def tell_all(self, parts: Sequence[RewardRows | Summary], *, dry_run: bool = False) -> list[Receipt]:
         """Record several parts, all or none."""
+        if dry_run and self._joint is not None:
+            raise InputError("a dry run undoes all that is done together with it; do it by itself")
         receipts = []
         with self._writing() as write:
             for part in parts:

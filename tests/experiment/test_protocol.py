@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import numpy as np
 import pytest
 from worlds import bounds_of, random_world
@@ -161,3 +164,43 @@ def test_threads_may_share_it(x):
         told = list(pool.map(lambda k: x.tell(0, arms=[0], rewards=[float(k)], keys=[f"k{k}"]).accepted, range(40)))
     assert told == [1] * 40
     assert x.status().told == 40
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_many_that_ask_at_once_are_given_one_batch(path, x):
+    asking = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with cd.Experiment.open(path) as mine:
+                    code = 0 if mine.ask().id == 0 else 2
+            finally:
+                os._exit(code)
+        asking.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in asking] == [0] * 4
+    assert [event.kind.value for event in x.events()] == ["created", "asked"]
+
+
+def test_changes_together_are_all_made_or_none(x):
+    x.ask()
+    before = x.digest()
+
+    def one_good_one_bad():
+        with x.together():
+            x.tell(0, arms=[0], rewards=[1.0], keys=["a"])
+            x.tell(0, arms=[9], rewards=[1.0], keys=["b"])
+
+    with pytest.raises(cd.InputError, match="unknown"):
+        one_good_one_bad()
+    assert x.digest() == before
+    with pytest.raises(cd.InputError, match="dry run"), x.together():
+        x.tell(0, arms=[0], rewards=[1.0], keys=["a"], dry_run=True)
+    with x.together():
+        for k in range(3):
+            x.tell(0, arms=[0], rewards=[1.0], keys=[f"k{k}"])
+        assert x.status().told == 3
+    assert x.status().told == 3
+    assert x.outstanding().sum() == x.status().outstanding
+    assert (x.open_batch, x.batch_told("k1"), x.batch_told("a")) == (0, 0, None)
