@@ -139,7 +139,7 @@ def measure(problem: P, repeat: int, rivals: bool) -> dict[str, Any]:
 
 def gap_of_rival(problem: P, method: str, seconds: float) -> float | None:
     """The gap that another method has proven after the same time (but at least a hundredth of a second)."""
-    if method == "conic" and problem.n_arms > MOST_CONIC:
+    if method == "conic" and problem.n_arms * problem.arms.d > MOST_CONIC:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.ConvergenceWarning)

@@ -263,7 +263,10 @@ class Design:
                 "seconds": self.stats.seconds,
             },
         }
-        path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        try:
+            path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}; choose another place") from None
 
     @classmethod
     def load(cls, path: str | Path) -> Design:

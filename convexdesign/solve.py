@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.certificate import Certificate, Witness, certify, revalued, stronger
-from convexdesign.design import Design, Outcome, Report, Snapshot, Status, status_of
+from convexdesign.design import Design, Outcome, Report, Snapshot, Stats, Status, status_of
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
 
@@ -79,15 +79,18 @@ def solve(
         failures: list[str] = []
         for name in _methods(problem, method, formulation, backend):
             try:
-                outcome = _run(name, canonical, options)
+                found = _certified(canonical, _run(name, canonical, options), prove, tol, started)
             except SolverError as error:
                 failures.append(f"{name}: {error}")
                 continue
-            best = _better(best, _certified(canonical, outcome, prove, tol, started))
+            best = _better(best, found)
             if best.status is Status.CERTIFIED or best.status is Status.TIME_LIMIT:
                 break
     finally:
         reporter.close()
+    if best is None and problem.weight_set.is_simplex and problem.prior is not None:
+        # Where the information held dwarfs any new one, solvers see no difference between weights: then any will do.
+        best = _certified(canonical, _coarse(canonical), prove, tol, started)
     if best is None:
         raise SolverError("no solver returned anything usable: " + "; ".join(failures))
     if best.status is not Status.CERTIFIED:
@@ -187,6 +190,13 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
     return methods[name](canonical, start=start, **common)
 
 
+def _coarse(canonical: Canonical) -> Outcome:
+    """The design that the canonical form began from, when no solver has anything better."""
+    weights = np.zeros(canonical.problem.arms.n)
+    weights[canonical.coarse] = canonical.coarse_weights
+    return Outcome(weights, None, None, Stats("coarse"))
+
+
 def _certified(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float, started: float) -> Design:
     """Clip and renormalise the weights, compute the certificate from the data, and judge it."""
     weights = np.maximum(np.nan_to_num(outcome.weights, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
@@ -194,6 +204,8 @@ def _certified(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float
     if not total > 0:
         raise SolverError(f"{outcome.stats.method} returned no positive weight")
     weights = weights / total
+    if canonical.problem.weight_set.is_box and not canonical.problem.weight_set.is_simplex:
+        weights = canonical.problem.weight_set.projected(weights)
     certificate = prove(weights, outcome.witness)
     weights, certificate = _trimmed(canonical, weights, certificate, tol)
     weights.flags.writeable = False
@@ -245,9 +257,9 @@ def _check_options(
         raise InputError(f"formulation and backend belong to method='conic', not to {method!r}; leave them out")
     if not (isinstance(tol, (int, float)) and math.isfinite(tol) and tol >= SMALLEST_TOL):
         raise InputError(f"tol is {tol}; give a relative gap of at least {SMALLEST_TOL:g} (float64 proves no less)")
-    if max_iter is not None and (isinstance(max_iter, bool) or int(max_iter) != max_iter or max_iter < 1):
+    if max_iter is not None and not (_is_number(max_iter) and int(max_iter) == max_iter and max_iter >= 1):
         raise InputError(f"max_iter is {max_iter}; give a whole number of at least 1")
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
         raise InputError(f"time_limit is {time_limit}; give a positive number of seconds")
     if warm_start is not None:
         if not isinstance(warm_start, Design):
@@ -257,6 +269,14 @@ def _check_options(
                 f"warm_start has {warm_start.weights.size} arms, the problem {problem.n_arms}: arms may be added at "
                 "the end, not removed"
             )
+
+
+def _is_number(value: object) -> bool:
+    return (
+        isinstance(value, (int, float, np.integer, np.floating))
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+    )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

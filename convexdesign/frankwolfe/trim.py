@@ -22,4 +22,5 @@ def trimmed(weights: Floats, leverages: Floats, allowance: float) -> Floats:
     gone = order[np.cumsum(leverages[order]) <= allowance]
     kept = weights.copy()
     kept[gone] = 0.0
-    return np.asarray(kept / kept.sum())
+    # With much information held, no arm may matter: then all weights are crumbs, and stay.
+    return np.asarray(kept / kept.sum()) if kept.any() else weights

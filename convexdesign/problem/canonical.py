@@ -24,8 +24,11 @@ Indices = NDArray[np.intp]
 # A direction counts as measured when its singular value, over arms scaled to length one, is above this share of the
 # largest: rounding leaves 1e-16, honest geometry rarely less than 1e-9.
 RANK_TOLERANCE = 1e-11
+# Squares of smaller numbers vanish.
+SMALLEST_ARMS = 1e-75
 # A target is outside the range when more than this share of its length is (coordinates scaled to size one).
 TARGET_TOLERANCE = 1e-9
+SILENT_TOLERANCE = 1e-15
 # Beyond this many entries the range and the coordinates are taken from a sample, completed from all arms if need be.
 SAMPLE_ENTRIES = 40_000
 # Arms kept at a time while completing the sample; few of them are needed in the end.
@@ -132,19 +135,25 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     """
     arms = problem.arms
     held = np.zeros((0, arms.d)) if problem.prior is None else psd_root(problem.prior)
-    sample = _sample(arms.n, arms.d)
+    allowed = problem.weight_set.allowed(arms.n)
+    # An arm that may have no weight is as good as not there, but for its place.
+    sample = _sample(arms.n, arms.d) if allowed.all() else np.flatnonzero(allowed)
     rows = np.vstack([held, arms.take(sample)])
     scale = _column_scale(rows)
     span, spread = _range(rows * scale)
-    if span.shape[1] < arms.d and sample.size < arms.n:
+    if span.shape[1] < arms.d and sample.size < arms.n and allowed.all():
         sample, rows, scale = _complete(problem, sample, rows)
         span, spread = _range(rows * scale)
     if span.shape[1] == 0 or not rows[len(held) :].any():
         raise InputError("all arms are zero: no measurement tells anything; give at least one nonzero arm")
+    if np.abs(rows).max() < SMALLEST_ARMS:
+        raise InputError(
+            f"all arms are below {SMALLEST_ARMS:g} (noise included), too small to be squared; change the unit"
+        )
     # In equilibrated coordinates g = span' (scale o y).
     basis, inverse = scale[:, None] * span, span.T / scale
     if span.shape[1] < arms.d and problem.criterion is not Criterion.D:
-        _refuse_targets_outside(problem, scale, span, spread)
+        _refuse_targets_outside(problem, scale, span, spread, silent=np.asarray(~rows.any(axis=0)))
     keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held))
     basis, inverse = basis @ whitening, unwhitening @ inverse
     if problem.criterion is Criterion.MINIMAX:
@@ -226,13 +235,18 @@ def _range(rows: Floats) -> tuple[Floats, float]:
     return vt[:rank].T, float(sigma[0] / sigma[rank - 1]) if rank else np.inf
 
 
-def _refuse_targets_outside(problem: DesignProblem, scale: Floats, span: Floats, spread: float) -> None:
+def _refuse_targets_outside(
+    problem: DesignProblem, scale: Floats, span: Floats, spread: float, silent: NDArray[np.bool_]
+) -> None:
     complement = np.linalg.svd(span, full_matrices=True)[0][:, span.shape[1] :]
     # The range itself is known only to rounding times its condition.
     tolerance = max(TARGET_TOLERANCE, 100 * np.finfo(float).eps * spread)
     if problem.kind in ("a-optimal", "e-optimal"):
         _refuse_aliased(problem, scale[:, None] * complement, scale, tolerance, span.shape[1])
     outside = problem.targets.outside(scale[:, None] * complement, np.diag(scale), tolerance)
+    if outside is None and silent.any():
+        # A coordinate that no arm has at all is not a matter of rounding, however little of it a target wants.
+        outside = problem.targets.outside(np.diag(scale)[:, silent], np.diag(scale), SILENT_TOLERANCE)
     if outside is not None:
         raise UnidentifiableError(
             f"{problem.targets.label(outside)} lies outside the range of the arms (rank {span.shape[1]} of "

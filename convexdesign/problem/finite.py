@@ -20,11 +20,14 @@ BLOCK_ENTRIES = 2**16
 
 def numeric(source: Any, what: str) -> NDArray[Any]:
     """The source as an array of real numbers; InputError otherwise."""
+    if np.ma.is_masked(source):
+        at = ", ".join(str(int(k)) for k in np.argwhere(np.ma.getmaskarray(source))[0])
+        raise InputError(f"{what}[{at}] is masked; fill it in or drop its row")
     try:
         values = source if isinstance(source, np.ndarray) else np.asarray(source)
         if values.dtype == object:
             values = values.astype(float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be numbers in a rectangular array: {error}") from None
     if values.dtype.kind not in "fiub":
         raise InputError(f"{what} must be real numbers, got dtype {values.dtype}; convert them first")

@@ -88,7 +88,7 @@ class DesignProblem:
 
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_rows(arms, "arms")
-        aims = read_rows(targets, "targets", rows.d)
+        aims = _alike(rows, read_rows(targets, "targets", rows.d), "the targets")
         self._build(
             "minimax",
             Criterion.MINIMAX,
@@ -348,7 +348,7 @@ class DesignProblem:
         2.0
         """
         rows = read_rows(arms, "arms")
-        points = read_rows(region, "region", rows.d)
+        points = _alike(rows, read_rows(region, "region", rows.d), "the region")
         targets = VectorTargets(points.source, points.names, noun="point")
         aim = _root_of_moments(points.source)
         return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, {"region": points}, aim)
@@ -366,6 +366,8 @@ class DesignProblem:
         """
         rows = read_rows(arms, "arms")
         matrix = read_psd(M, "M", rows.d)
+        if not matrix.any():
+            raise InputError("M is zero: there is nothing to estimate; give a nonzero matrix")
         aim = psd_root(matrix).T
         targets = VectorTargets(np.ascontiguousarray(aim.T), noun="direction of M, number")
         return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, {"M": matrix}, aim)
@@ -418,7 +420,18 @@ class DesignProblem:
 
 def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
     rows = read_rows(arms, "arms")
-    return rows, rows if items is None else read_rows(items, "items", rows.d)
+    return rows, rows if items is None else _alike(rows, read_rows(items, "items", rows.d), "items")
+
+
+def _alike(arms: Rows, other: Rows, what: str) -> Rows:
+    """The other rows, whose named columns must be those of the arms in the same order: position is all that counts."""
+    if arms.columns is not None and other.columns is not None and arms.columns != other.columns:
+        k = next(k for k, pair in enumerate(zip(arms.columns, other.columns, strict=True)) if pair[0] != pair[1])
+        raise InputError(
+            f"column {k} is {arms.columns[k]!r} in the arms but {other.columns[k]!r} in {what}; "
+            "order and name the columns alike"
+        )
+    return other
 
 
 def _lifted(rows: Rows) -> Rows:

@@ -43,6 +43,29 @@ class WeightSet:
         """Whether W is the simplex with bounds on the weights alone."""
         return self.G is None and self.constraints is None
 
+    def allowed(self, n: int) -> NDArray[np.bool_]:
+        """Which of the n arms may have weight at all: those neither capped at zero nor crowded out by the lower bounds."""
+        allowed = np.ones(n, dtype=bool)
+        if self.upper is not None:
+            allowed &= self.upper > 0
+        if self.lower is not None and self.lower.sum() >= 1.0 - SUM_TOLERANCE:
+            allowed &= self.lower > 0
+        return allowed
+
+    def projected(self, w: Floats) -> Floats:
+        """Weights within the bounds and with sum one, near w: clipped, and what that leaves over shared out by the room left.
+
+        Interior points miss their bounds by rounding, on either side; weights that are returned may not.
+        """
+        lower = np.zeros(w.size) if self.lower is None else self.lower
+        upper = np.ones(w.size) if self.upper is None else self.upper
+        upper = np.where(self.allowed(w.size), upper, 0.0)
+        w = np.clip(w, lower, upper)
+        left = 1.0 - float(w.sum())
+        room = upper - w if left > 0 else w - lower
+        total = float(room.sum())
+        return np.clip(w + left * room / total, lower, upper) if total > 0 else w
+
     def box_support(self, q: Floats) -> float:
         """max of w'q over the simplex with bounds alone: a fractional knapsack, filled from the best entry down.
 

@@ -50,6 +50,7 @@ def formulations_of(canonical: Canonical) -> Mapping[str, Build]:
             return {"matrix-fractional": lambda U, _, W: average_variance(U, canonical.aim, prior, W)}
         case Criterion.E:
             metric = canonical.basis.T @ canonical.basis
+            metric /= np.linalg.norm(metric, 2)  # the unit of lambda is free, and solvers want it near one
             return {"sdp": lambda U, _, W: least_eigenvalue(U, metric, prior, W)}
     raise AssertionError(canonical.problem.criterion)
 

@@ -37,13 +37,16 @@ class Limits:
         return not self.lower.any() and bool(np.all(self.upper == self.total))
 
 
-def limits(total: int, n_arms: int, min_counts: ArrayLike | None = None, max_counts: ArrayLike | None = None) -> Limits:
+def limits(
+    total: int | float, n_arms: int, min_counts: ArrayLike | None = None, max_counts: ArrayLike | None = None
+) -> Limits:
     """Checked limits for `total` pulls over `n_arms` arms; scalars apply to every arm.
 
     Raises InputError naming the arm and the value: a negative or fractional count, a minimum above its maximum, or
     limits that no `total` pulls can meet.
     """
-    if isinstance(total, bool) or int(total) != total or total < 1:
+    whole = not isinstance(total, bool) and np.isfinite(total) and int(total) == total
+    if not (whole and total >= 1):
         raise InputError(f"n is {total}; the number of pulls must be a whole number of at least 1")
     if total > MAX_TOTAL:
         raise InputError(f"n is {total}; at most 2^53 = {MAX_TOTAL} pulls can be counted exactly")

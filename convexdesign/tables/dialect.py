@@ -50,7 +50,7 @@ def read_text_table(
                 lines.pop()
             if pair == (",", ",") and not any("," in cell for line in lines for cell in line.cells):
                 raise InputError("the comma cannot be delimiter and decimal mark at once, unless cells are quoted")
-            return lay_out(lines, pair[1], header, names, keep_index)
+            return _split_throughout(lay_out(lines, pair[1], header, names, keep_index), pair)
         except InputError as error:
             return error
 
@@ -65,6 +65,21 @@ def read_text_table(
         assert isinstance(best, InputError)
         raise best
     return _only_meaning(text, readings, free=(delimiter is None, decimal is None), keep_index=keep_index)
+
+
+def _split_throughout(reading: Reading, pair: tuple[str, str]) -> Reading:
+    """The reading, unless it is a single column under a header that a comma would have split: then commas are not decimals."""
+    if (
+        reading.has_header
+        and pair[1] == ","
+        and reading.values.shape[1] == 1
+        and any("," in c for c in reading.columns or ())
+    ):
+        raise InputError(
+            f"the first line {reading.columns[0]!r} holds a comma, and so do the numbers below it: pass delimiter=',' if the "
+            "comma separates columns (and correct the first line if it is not a header), decimal=',' and header= otherwise"
+        )
+    return reading
 
 
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:

@@ -14,7 +14,7 @@ from convexdesign.tables.cells import THOUSANDS, kind, looks_numeric, number, nu
 
 __all__ = ["Line", "Reading", "lay_out"]
 
-# Headers under which a column that merely counts the rows is more likely a label than a feature.
+# Headers under which a column of numbers is more likely a label than a feature.
 _LABELS = frozenset(["id", "index", "idx", "row", "arm", "arms", "item", "name", "names", "label", "no", "nr", "#"])
 
 
@@ -211,10 +211,10 @@ def _first_column_is_names(head: list[str] | None, body: list[Line], decimal: st
             "the first column has numbers but no header; pass names=True if it names the rows, "
             "names=False if it is a feature"
         )
-    if counting and head[0].lower() in _LABELS and len(body) > 1:
+    if head[0].lower() in _LABELS and len(body) > 1:
         raise InputError(
-            f"the first column, {head[0]!r}, counts the rows: pass names=True if it names them, "
-            "names=False if it is a feature"
+            f"the first column, {head[0]!r}, {'counts the rows' if counting else 'has numbers'}: pass names=True if it "
+            "names the rows, names=False if it is a feature"
         )
     return False
 

@@ -234,6 +234,51 @@ def test_bad_options_are_named_when_the_problem_is_built(options, message):
         P.g_optimal(GRID, **options)
 
 
+@pytest.mark.parametrize("pinned", [{"max_weight": [0, 1, 0]}, {"min_weight": [0, 1, 0]}], ids=["caps", "floors"])
+def test_arms_that_may_have_no_weight_do_not_identify_anything(pinned):
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    with pytest.raises(cd.UnidentifiableError, match=r"arm 0 lies outside the range of the arms \(rank 1 of 2\)"):
+        cd.solve(P.g_optimal(X, **pinned))
+    with pytest.raises(cd.UnidentifiableError, match="aliased"):
+        cd.solve(P.a_optimal(X, **pinned))
+    # D works on the range of what is allowed.
+    assert solved(P.d_optimal(X, **pinned)).weights.tolist() == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        ({"min_weight": [0.5, 0.5, 0.0]}, 4.0),
+        ({"max_weight": [0.1, 0.1, 0.8]}, 90 / 17),
+        ({"max_weight": [1.0, 0.0, 1.0]}, None),
+    ],
+)
+def test_bounds_are_kept_exactly(options, value):
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    for problem in (P.g_optimal(X, **options), P.a_optimal(X, **options), P.e_optimal(X, **options)):
+        design = solved(problem)
+        assert np.all(design.weights >= options.get("min_weight", 0.0))
+        assert np.all(design.weights <= options.get("max_weight", 1.0))
+        assert design.certificate.feasibility <= 1e-15
+    if value is not None:
+        assert solved(P.g_optimal(X, **options)).value == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-8, 1e-5, 1.0, 1e4, 1e8])
+def test_the_unit_does_not_decide_whether_e_is_solved(scale):
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert solved(P.e_optimal(X * scale)).value == pytest.approx(scale**2 / 2, rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    "held", [{"prior_information": np.eye(2) * 1e12}, {"existing_counts": [10**15] * 3}], ids=["matrix", "counts"]
+)
+def test_information_that_dwarfs_any_new_one_leaves_every_design_optimal(held):
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    design = solved(P.g_optimal(X, n_new=1, **held))
+    assert design.weights.sum() == pytest.approx(1.0)
+
+
 def test_contradictions_and_nonconvexity_are_named_when_it_is_solved():
     with pytest.raises(cd.InputError, match=r"no weights satisfy all constraints.*inequalities"):
         cd.solve(P.g_optimal(GRID, inequalities=(-np.ones((1, 21)), [-2.0])))

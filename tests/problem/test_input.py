@@ -47,6 +47,13 @@ X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
         (lambda: P.level_set_oracle(X, theta=[1.0, 0.0], threshold=0.6), r"item 2 lies exactly on the threshold 0.6"),
         (lambda: P.level_set_oracle(X, theta=[1.0, 0.0], threshold=np.nan), r"threshold is nan"),
         (lambda: P.c_optimal(X, [0.0, 0.0]), r"direction is zero"),
+        (lambda: P.average_variance(X, np.zeros((2, 2))), r"M is zero: there is nothing to estimate"),
+        (lambda: P.g_optimal([[10**400, 2], [1, 1]]), r"arms must be numbers.*too large"),
+        (lambda: P.g_optimal(np.ma.array(X, mask=np.eye(3, 2) == 0)), r"arms\[0, 1\] is masked"),
+        (
+            lambda: P.level_set_allocation(pd.DataFrame(X, columns=["x", "y"]), pd.DataFrame(X, columns=["y", "x"])),
+            r"column 0 is 'x' in the arms but 'y' in items; order and name the columns alike",
+        ),
         (lambda: P.c_optimal(X, [1.0, 0.0, 0.0]), r"direction must be a vector of length 2"),
         (lambda: P.g_optimal(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": ["u", "v"]})), r"column 'b' is not"),
     ],
@@ -65,6 +72,7 @@ def test_input_errors_are_value_errors():
     ("problem", "message"),
     [
         (lambda: P.g_optimal(np.zeros((3, 2))), "all arms are zero"),
+        (lambda: P.g_optimal(X * 1e-200), "all arms are below 1e-75"),
         (lambda: P(X, np.zeros((2, 2))), "all targets are zero"),
         (lambda: P.xy_allocation(X, np.ones((3, 2))), "all targets are zero"),
     ],
@@ -86,6 +94,8 @@ FLAT = [[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]]
         (lambda: P.xy_allocation(FLAT, [[1.0, 0, 1.0], [0.0, 1, 1.0], [0.0, 1, 2.0]]), "item 0 - item 2 "),
         (lambda: P.best_arm_oracle(FLAT, [[1.0, 0, 1.0], [0.0, 1, 2.0]], theta=[1.0, 0, 0]), "item 1 "),
         (lambda: P(np.array(FLAT) * 1e-6, [[1e3, 0, 1e-2]]), "target 0 "),
+        (lambda: P(FLAT, [[1.0, 0.0, 0.0], [1.0, 0.0, 1e-13]]), "target 1 "),
+        (lambda: P(np.array(FLAT) * 1e6, [[1e6, 0.0, 1e-3]]), "target 0 "),
     ],
 )
 def test_targets_outside_the_range_are_named(problem, named):
@@ -184,6 +194,8 @@ def test_options_that_make_no_sense():
         ({"tol": np.nan}, "tol is nan"),
         ({"max_iter": 0}, "max_iter is 0"),
         ({"time_limit": -1.0}, "time_limit is -1"),
+        ({"time_limit": "soon"}, "time_limit is soon"),
+        ({"max_iter": "many"}, "max_iter is many"),
         ({"formulation": "sdq"}, "did you mean 'sdp'"),
         ({"backend": "mosek"}, "backend is 'mosek'"),
         ({"method": "frank-wolfe", "formulation": "sdp"}, "belong to method='conic'"),
