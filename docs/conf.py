@@ -48,6 +48,7 @@ nb_execution_cache_path = str(DOCS / "_build" / "cells")
 # A warning printed by a cell that was not expected is a warning of the build, hence an error.
 nb_output_stderr = "remove-warn"
 nb_number_source_lines = False
+nb_merge_streams = True
 nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
 
@@ -99,7 +100,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_nav_level": 1,
@@ -107,9 +108,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {
-    page: []
-    for page in ("index", "quickstart", "how-to-choose", "mathematics", "command-line", "performance", "gallery/**")
-}
+# Only lessons and reference have neighbours worth a list of their own.
+html_sidebars = {"*": [], "gallery/*": [], "validation/*": [], "benchmarks/*": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
