@@ -142,7 +142,9 @@ def plot_equivalence(
     ax.set_ylabel(ylabel)
     ax.set_ylim(0, 1.15 * max(data.bound, float(data.sensitivity.max())))
     tidy(ax, grid="y")
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2)
+    # Small, since a legend wider than the figure would leave no room for the axes.
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    ax.legend(ncols=3, frameon=False, fontsize="small", columnspacing=1.2, handletextpad=0.5, **place)
     if title:
         ax.set_title(title, loc="left", pad=30)
     return ax
