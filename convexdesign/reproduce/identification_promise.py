@@ -10,6 +10,7 @@ import datetime
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,14 +187,16 @@ def run(
     import pandas as pd
 
     common = (replications, seed, jobs, progress)
-    parts = [*experiments(*common), *random_instances(*common), *other_noise(*common)]
-    promise = _judged(pd.concat(parts, ignore_index=True))
-    control = _judged(pd.concat([*controls(*common)], ignore_index=True), must_fail=True)
     target = Path(output_dir)
     target.mkdir(parents=True, exist_ok=True)
     names = ("identification-promise.csv", "identification-controls.csv", "identification-promise.md")
     paths = [target / name for name in names]
-    promise.to_csv(paths[0], index=False)
+    parts: list[pd.DataFrame] = []
+    for part in chain(experiments(*common), random_instances(*common), other_noise(*common)):
+        parts.append(_judged(part))
+        promise = pd.concat(parts, ignore_index=True)
+        promise.to_csv(paths[0], index=False)  # after every part: the whole takes more than an hour of processor time
+    control = pd.concat([_judged(part, must_fail=True) for part in controls(*common)], ignore_index=True)
     control.to_csv(paths[1], index=False)
     paths[2].write_text(_page(promise, control, replications, seed), encoding="utf-8")
     return paths
