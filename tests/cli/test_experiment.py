@@ -7,6 +7,7 @@ import io
 import json
 
 import pytest
+from fast_folder import fast_folder
 
 from convexdesign.cli.app import app
 
@@ -23,6 +24,12 @@ COMMANDS = (
     "check",
     "recover",
 )
+
+
+@pytest.fixture(name="tmp_path")
+def folder():
+    with fast_folder() as path:
+        yield path
 
 
 @pytest.fixture

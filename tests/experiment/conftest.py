@@ -2,10 +2,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fast_folder import fast_folder
 
 import convexdesign as cd
 
 WORLD = cd.instances.soare(kappa=2.0)
+
+
+@pytest.fixture(name="tmp_path")
+def folder():
+    with fast_folder() as path:
+        yield path
 
 
 @pytest.fixture
