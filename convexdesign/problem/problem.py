@@ -424,13 +424,13 @@ def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
 
 
 def _alike(arms: Rows, other: Rows, what: str) -> Rows:
-    """The other rows, whose named columns must be those of the arms in the same order: position is all that counts."""
-    if arms.columns is not None and other.columns is not None and arms.columns != other.columns:
-        k = next(k for k, pair in enumerate(zip(arms.columns, other.columns, strict=True)) if pair[0] != pair[1])
-        raise InputError(
-            f"column {k} is {arms.columns[k]!r} in the arms but {other.columns[k]!r} in {what}; "
-            "order and name the columns alike"
-        )
+    """The other rows, if no column of theirs has the name of another column of the arms: position is what counts."""
+    if arms.columns is not None and other.columns is not None:
+        for k, name in enumerate(other.columns):
+            if name != arms.columns[k] and name in arms.columns:
+                raise InputError(
+                    f"column {k} is {arms.columns[k]!r} in the arms but {name!r} in {what}; bring the columns into one order"
+                )
     return other
 
 

@@ -62,7 +62,10 @@ class WeightSet:
         upper = np.where(self.allowed(w.size), upper, 0.0)
         w = np.clip(w, lower, upper)
         left = 1.0 - float(w.sum())
-        room = upper - w if left > 0 else w - lower
+        # Arms well inside their bounds take it up: there the criterion is flat, and arms at a bound stay there.
+        room = (w - lower) * (upper - w)
+        if not room.any():
+            room = upper - w if left > 0 else w - lower
         total = float(room.sum())
         return np.clip(w + left * room / total, lower, upper) if total > 0 else w
 

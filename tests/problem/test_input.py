@@ -52,7 +52,7 @@ X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
         (lambda: P.g_optimal(np.ma.array(X, mask=np.eye(3, 2) == 0)), r"arms\[0, 1\] is masked"),
         (
             lambda: P.level_set_allocation(pd.DataFrame(X, columns=["x", "y"]), pd.DataFrame(X, columns=["y", "x"])),
-            r"column 0 is 'x' in the arms but 'y' in items; order and name the columns alike",
+            r"column 0 is 'x' in the arms but 'y' in items; bring the columns into one order",
         ),
         (lambda: P.c_optimal(X, [1.0, 0.0, 0.0]), r"direction must be a vector of length 2"),
         (lambda: P.g_optimal(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": ["u", "v"]})), r"column 'b' is not"),
