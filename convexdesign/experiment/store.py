@@ -166,6 +166,9 @@ class Store:
                 sound = False
             if not sound:
                 raise damaged(self.path, f"event {seq} is missing or not what was written")
+            if kind not in KINDS:
+                name = kind.decode()
+                raise InputError(f"{self.path}: event {seq} is of kind {name!r}, unknown to this version; upgrade")
             checksum = found
             events.append(Event(seq, KINDS[kind], when.decode(), text.decode(), found))
         heads = self._connection.execute("SELECT id, seq, checksum FROM head").fetchall()
@@ -209,6 +212,7 @@ def connect(path: Path, create: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
     connection.text_factory = bytes
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too; elsewhere without effect
     connection.execute("PRAGMA cell_size_check = ON")
     return connection
 

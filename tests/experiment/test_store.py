@@ -62,6 +62,18 @@ def test_a_newer_format_is_refused(path, algorithm):
         cd.Experiment.open(path)
 
 
+def test_an_event_of_a_newer_kind_is_refused(path, algorithm):
+    class Newer:
+        value = "dreamt"
+
+    cd.Experiment.create(path, algorithm).close()
+    with Store.open(path) as store, store.transaction(write=True):
+        store.read()
+        store.append([events.Draft(Newer(), {"batch": 0})])
+    with pytest.raises(cd.InputError, match="event 1 is of kind 'dreamt', unknown to this version; upgrade"):
+        cd.Experiment.open(path)
+
+
 # ------------------------------------------------------------------ damage
 
 
