@@ -172,7 +172,8 @@ def write_cases(options: argparse.Namespace) -> None:
         + ["" if line[name] is None else f"{line[name]:.0e}" for name in RIVALS]
         for line in lines
     ]
-    text = f"# Fully corrective Frank-Wolfe\n\n{provenance()}\n\n{markdown(head, rows)}\n"
+    fair = "Rivals get the same time, at least 0.01 s, and finish the step that they are in."
+    text = f"# Fully corrective Frank-Wolfe\n\n{provenance()} {fair}\n\n{markdown(head, rows)}\n"
     (options.folder / "frank-wolfe.md").write_text(text)
 
 
