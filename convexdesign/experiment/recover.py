@@ -74,7 +74,8 @@ def _candidates(source: Path) -> list[Found]:
 def _read(path: Path) -> list[Found]:
     """What SQLite reads of the events, one by one where it must."""
     found: list[Found] = []
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
+    unreadable = (sqlite3.Error, UnicodeDecodeError)
+    with contextlib.suppress(*unreadable), contextlib.closing(sqlite3.connect(path)) as connection:
         connection.text_factory = bytes
         cursor = connection.execute("SELECT seq, kind, time, body, checksum FROM events ORDER BY seq")
         for seq, *parts in cursor:

@@ -257,6 +257,9 @@ def errors_of(path: Path) -> Iterator[None]:
     """SQLite's errors as ours: what happened to which file, and what to do."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        # SQLite quotes what it found in place of its tables, and Python cannot read the message.
+        raise damaged(path, "its tables cannot be read") from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code in DAMAGED or not isinstance(error, sqlite3.OperationalError):

@@ -154,6 +154,16 @@ def test_recover_needs_no_sound_file_around_the_events(told, tmp_path, at):
     assert recover(told, tmp_path / "sound.db").events == 7
 
 
+def test_tables_that_cannot_even_be_named_are_damage(told, tmp_path):
+    """A byte of the text of the tables that is no text: SQLite's message about it cannot be decoded."""
+    data = bytearray(told.read_bytes())
+    data[data.index(b"tableheadhead") + 5] ^= 0x80  # the name of a table
+    told.write_bytes(data)
+    with pytest.raises(cd.DamagedStoreError, match="tables cannot be read"):
+        cd.Experiment.open(told)
+    assert recover(told, tmp_path / "sound.db").events == 7
+
+
 def test_check_finds_what_checksums_cannot(path, algorithm, monkeypatch):
     """A program that wrote wrong sums: every checksum is right, and the sums are not."""
     from convexdesign.experiment import experiment
