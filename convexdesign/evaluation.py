@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem.responses import spread, stacked
 
 __all__ = ["Evaluation", "evaluate", "range_volume"]
 
@@ -85,16 +86,17 @@ def _unmeasured(canonical: Canonical, null: Floats) -> int:
 
 def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, Floats]:
     """Columns K (r, k) with KK' = A_u^+ up to the range, and orthonormal N (r, r - k) with N't = 0 exactly on the range."""
-    import scipy.linalg  # here, not above: importing the package must not wait for it
+    from scipy.linalg.lapack import dgeqp3, dtrtri  # here, not above: importing the package must not wait for it
 
     root = _information_root(canonical, weights)
     r = canonical.rank
     # Longest rows first and column pivoting: row-wise stable, whatever the spread of the weights.
     root = root[np.argsort(-np.einsum("ij,ij->i", root, root), kind="stable")]
-    triangle, pivot = scipy.linalg.qr(root, mode="r", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(triangle))
+    triangle, pivot, *_ = dgeqp3(root)
+    pivot = pivot - 1  # LAPACK counts from one
+    diagonal = np.abs(triangle.diagonal())
     rank = int(np.count_nonzero(diagonal > SINGULAR_TOLERANCE * diagonal[0])) if diagonal[0] > 0 else 0
-    head = scipy.linalg.solve_triangular(triangle[:rank, :rank], np.eye(rank), check_finite=False)
+    head = np.triu(dtrtri(triangle[:rank, :rank])[0])
     columns = np.zeros((r, rank))
     columns[pivot[:rank]] = head
     if rank == r:
@@ -113,7 +115,8 @@ def _information_root(canonical: Canonical, weights: Floats) -> Floats:
     step = max(8 * r, 4096)
     for start in range(0, support.size, step):
         chosen = support[start : start + step]
-        parts.append(np.sqrt(weights[chosen])[:, None] * canonical.whiten_arms(chosen))
+        arms = canonical.whiten_arms(chosen)
+        parts.append(np.sqrt(spread(weights[chosen], arms))[:, None] * stacked(arms))
         if len(parts) > 3:
             parts = [np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))]
     return np.vstack(parts)

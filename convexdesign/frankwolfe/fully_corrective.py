@@ -12,6 +12,7 @@ from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.average_design import average_design
 from convexdesign.frankwolfe.d_design import d_design
 from convexdesign.frankwolfe.minimax_design import minimax_design
+from convexdesign.frankwolfe.minimax_whole import minimax_whole
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.problem import Canonical, Criterion
@@ -48,7 +49,9 @@ def frank_wolfe(
         weights, ended, passes = d_design(canonical, trace, start)
         return Outcome(weights, None, ended, trace.stats(passes))
     if problem.criterion is Criterion.MINIMAX:
-        found = minimax_design(canonical, trace, None if start is None else Start(start, proof))
+        found = minimax_whole(canonical, trace)
+        if found is None:
+            found = minimax_design(canonical, trace, None if start is None else Start(start, proof))
         return Outcome(found.weights, found.witness, found.ended, trace.stats(found.passes))
     if problem.criterion is Criterion.AVERAGE:
         weights, ended, passes = average_design(canonical, arm_screen(canonical), trace, start)

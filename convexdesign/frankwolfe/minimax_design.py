@@ -21,6 +21,7 @@ from convexdesign.certificate import Witness
 from convexdesign.design import Status
 from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
+from convexdesign.frankwolfe.found import Found
 from convexdesign.frankwolfe.minimax_start import first_members
 from convexdesign.frankwolfe.screen import Priced
 from convexdesign.frankwolfe.symmetric import combine
@@ -41,16 +42,6 @@ MASTER_SHARE = 0.1
 FINAL_SHARE = 0.3
 # Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
 FALL = 0.9
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a solve hands back: weights (n,), their witness, the limit that stopped it, and passes over the arms."""
-
-    weights: Floats
-    witness: Witness
-    ended: Status | None
-    passes: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,7 +68,7 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
         return source
     if is_dask(source):
         source = DaskArms(source, what)
-    if isinstance(source, Arms):
+    if not isinstance(source, (np.ndarray, list, tuple)) and isinstance(source, Arms):
         _check_width(source.d, what, width)
         return Rows(source, source.names)
     names = columns = None

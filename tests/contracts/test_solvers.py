@@ -10,6 +10,7 @@ from geometry import adversarial
 from independent import minimax_bound, minimax_value
 
 import convexdesign as cd
+from convexdesign.frankwolfe import minimax_whole
 
 CONIC = [
     ("conic", formulation, backend)
@@ -119,9 +120,12 @@ def test_tighter_tolerance_is_reached_too(method, name):
     assert design.status is cd.Status.CERTIFIED
 
 
-@pytest.mark.parametrize("method", ["conic", "frank-wolfe"])
-def test_adversarial_problems_never_give_a_false_certificate(method):
+@pytest.mark.parametrize(("method", "whole"), [("conic", True), ("frank-wolfe", True), ("frank-wolfe", False)])
+def test_adversarial_problems_never_give_a_false_certificate(method, whole, monkeypatch):
+    """whole: small problems go in one piece; otherwise arms and targets are generated, as in large ones."""
     count = {"conic": 300, "frank-wolfe": 500}[method]
+    if not whole:
+        monkeypatch.setattr(minimax_whole, "FEW", 0)
     certified = 0
     for seed in range(count):
         case = adversarial(seed)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import convexdesign as cd
 from convexdesign.certificate import certify
-from convexdesign.frankwolfe import arm_screen, frank_wolfe, minimax_start, screen, target_pricing
+from convexdesign.frankwolfe import arm_screen, frank_wolfe, minimax_start, minimax_whole, screen, target_pricing
 from convexdesign.problem import canonicalise, pairs
 
 P = cd.DesignProblem
@@ -62,6 +62,7 @@ def small_screens(monkeypatch):
     monkeypatch.setattr(target_pricing, "PAIRS", 30)
     monkeypatch.setattr(target_pricing, "FEW_ITEMS", 20)
     monkeypatch.setattr(minimax_start, "FEW", 8)
+    monkeypatch.setattr(minimax_whole, "FEW", 0)
     monkeypatch.setattr(pairs, "FEW_PAIRS", 10)
 
 
@@ -93,10 +94,14 @@ def test_large_and_small_paths_certify_alike(kind, shape, small_screens):
     d=st.integers(2, 5),
     seed=st.integers(0, 10**6),
     tol=st.sampled_from((1e-2, 1e-6, 1e-9)),
+    whole=st.booleans(),
 )
-def test_certifies_any_tolerance(kind, shape, n, d, seed, tol):
+def test_certifies_any_tolerance(kind, shape, n, d, seed, tol, whole):
     canonical = canonicalise(a_problem(kind, n, d, seed, shape))
-    outcome = frank_wolfe(canonical, tol=tol)
+    with pytest.MonkeyPatch.context() as patch:
+        if not whole:
+            patch.setattr(minimax_whole, "FEW", 0)
+        outcome = frank_wolfe(canonical, tol=tol)
     certificate = certify(canonical, outcome.weights, outcome.witness)
     assert certificate.gap <= 1.01 * tol + 1e-11
     assert outcome.weights.sum() == pytest.approx(1)
