@@ -17,6 +17,7 @@ from convexdesign.certificate import Certificate, Evaluation, Witness, certify, 
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
+from convexdesign.problem.responses import ResponseRows, spread, stacked, variances_of
 from convexdesign.problem.storage import problem_from_json, problem_to_json
 
 if TYPE_CHECKING:
@@ -147,9 +148,9 @@ class Design:
 
     @property
     def information(self) -> Floats:
-        """A(w) = A0 + sum_i w_i x_i x_i' / noise_variance_i, shape (d, d)."""
+        """A(w) = A0 + sum_i w_i x_i x_i' / noise_variance_i, or of several responses w_i X_i S_i^-1 X_i', shape (d, d)."""
         Y = self.problem.arms.take(self.support)
-        A = Y.T @ (self.weights[self.support, None] * Y)
+        A = stacked(Y).T @ (spread(self.weights[self.support], Y)[:, None] * stacked(Y))
         return A if self.problem.prior is None else A + self.problem.prior
 
     def variance(self, v: ArrayLike) -> float | Floats:
@@ -170,16 +171,33 @@ class Design:
         return float(values[0]) if V.ndim == 1 else values
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per arm: arm, weight, noise_variance (variance), variance x'A^-1x of the arm's own prediction."""
+        """One row per arm: arm, weight, noise_variance (variance), variance x'A^-1x of the arm's own prediction.
+
+        For arms with several responses noise_variance and variance have one column for each, numbered from 0 (nan for
+        responses that an arm does not have); their correlations are in `problem.noise_variance`.
+        """
         import pandas
 
         problem = self.problem
+        rows = problem.inputs["arms"]
+        if isinstance(rows, ResponseRows):
+            return pandas.DataFrame(self._responses(rows))
         noise = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
         price = noise if problem.costs is None else noise * problem.costs
         own = problem.arms.quadratic(self._evaluation.factor) * price
         own[self._unmeasured_arms()] = np.inf
         names = problem.arms.names or range(problem.n_arms)
         return pandas.DataFrame({"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own})
+
+    def _responses(self, rows: ResponseRows) -> dict[str, Any]:
+        """The columns of the table of arms with several responses."""
+        problem = self.problem
+        variance = np.full((rows.n, rows.responses), np.nan)
+        variance[rows.places] = self.variance(rows.vectors.values)
+        noise = np.where(np.isnan(variance), np.nan, variances_of(problem.noise_variance, rows))
+        columns = {"arm": list(rows.names or range(rows.n)), "weight": self.weights}
+        columns |= {f"noise_variance {k}": noise[:, k] for k in range(rows.responses)}
+        return columns | {f"variance {k}": variance[:, k] for k in range(rows.responses)}
 
     def _unmeasured_arms(self) -> NDArray[np.intp]:
         if self._evaluation.rank == self.canonical.rank:

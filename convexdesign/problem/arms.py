@@ -25,7 +25,11 @@ BLOCK_BYTES = 2**19
 
 @runtime_checkable
 class Arms(Protocol):
-    """The rows y_i, i < n, in R^d: arms x_i divided by sqrt(noise variance x cost), or any other vectors."""
+    """The rows y_i, i < n, in R^d: arms x_i divided by sqrt(noise variance x cost), or any other vectors.
+
+    An arm with several responses is a group of rows (r, d): then `take` and `map` give groups (k, r, d), and `quadratic`
+    sums over each.
+    """
 
     @property
     def names(self) -> Sequence[str] | None: ...
@@ -101,7 +105,9 @@ class ScaledArms:
         return self.arms.d
 
     def take(self, index: Indices) -> Floats:
-        return self.arms.take(index) * self.scale.take(index)[:, None]
+        rows = self.arms.take(index)
+        scale = self.scale.take(index)
+        return rows * (scale[:, None] if rows.ndim == 2 else scale[:, None, None])
 
     def map(self, function: Callable[..., T], *along: Floats) -> Iterator[tuple[int, T]]:
         return self.arms.map(partial(_on_scaled_rows, function), self.scale, *along)
@@ -143,7 +149,7 @@ class LiftedArms:
 
 
 def _on_scaled_rows(function: Callable[..., T], rows: Floats, scale: Floats, *parts: Floats) -> T:
-    return function(rows * scale[:, None], *parts)
+    return function(rows * (scale[:, None] if rows.ndim == 2 else scale[:, None, None]), *parts)
 
 
 def _on_lifted_rows(function: Callable[..., T], lift: Callable[[Floats], Floats], rows: Floats, *parts: Floats) -> T:

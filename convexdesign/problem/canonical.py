@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem.problem import Criterion, DesignProblem
 from convexdesign.problem.psd import psd_root
+from convexdesign.problem.responses import spread, stacked
 
 __all__ = ["RANK_TOLERANCE", "TARGET_TOLERANCE", "Canonical", "canonicalise"]
 
@@ -89,12 +90,13 @@ class Canonical:
         """
         if not self.problem.weight_set.is_simplex or self.problem.arms.n > MERGE_LIMIT:
             return np.arange(self.problem.arms.n)
-        return _longest_of_each_direction(self.problem.arms.take(np.arange(self.problem.arms.n)) @ self.basis)
+        arms = self.problem.arms.take(np.arange(self.problem.arms.n)) @ self.basis
+        return _longest_of_each_direction(arms if arms.ndim == 2 else _information_coordinates(arms))
 
     @cached_property
     def arms(self) -> Floats:
-        """The whitened arms u_i at the indices `merged`, (k, r); SolverError where they are too many to hold."""
-        if self.problem.arms.n * self.rank > MOST_ENTRIES:
+        """The whitened arms u_i at the indices `merged`, (k, r) or groups; SolverError where they are too many to hold."""
+        if self.problem.arms.n * self.problem.responses * self.rank > MOST_ENTRIES:
             raise SolverError(
                 f"a conic program holds all arms in memory, and {self.problem.arms.n} in {self.rank} dimensions are too "
                 "many; method='frank-wolfe' reads them block by block (minimax and D, no constraints on the weights)"
@@ -109,11 +111,11 @@ class Canonical:
         for start in range(0, support.size, step):
             part = support[start : start + step]
             U = self.whiten_arms(part)
-            A += (U.T * weights.take(part)) @ U
+            A += (stacked(U).T * spread(weights.take(part), U)) @ stacked(U)
         return A
 
     def whiten_arms(self, index: Indices) -> Floats:
-        """u_i = W'y_i at the indices."""
+        """u_i = W'y_i at the indices, (k, r); of arms with several responses their groups, (k, responses, r)."""
         return self.problem.arms.take(index) @ self.basis
 
     def whiten_targets(self, index: Indices) -> Floats:
@@ -137,8 +139,8 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     held = np.zeros((0, arms.d)) if problem.prior is None else psd_root(problem.prior)
     allowed = problem.weight_set.allowed(arms.n)
     # An arm that may have no weight is as good as not there, but for its place.
-    sample = _sample(arms.n, arms.d) if allowed.all() else np.flatnonzero(allowed)
-    rows = np.vstack([held, arms.take(sample)])
+    sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
+    rows = np.vstack([held, stacked(arms.take(sample))])
     scale = _column_scale(rows)
     span, spread = _range(rows * scale)
     if span.shape[1] < arms.d and sample.size < arms.n and allowed.all():
@@ -154,7 +156,7 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     basis, inverse = scale[:, None] * span, span.T / scale
     if span.shape[1] < arms.d and problem.criterion is not Criterion.D:
         _refuse_targets_outside(problem, scale, span, spread, silent=np.asarray(~rows.any(axis=0)))
-    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held))
+    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held), problem.responses)
     basis, inverse = basis @ whitening, unwhitening @ inverse
     if problem.criterion is Criterion.MINIMAX:
         target_scale = problem.targets.size(basis)
@@ -266,28 +268,33 @@ def _refuse_aliased(problem: DesignProblem, null: Floats, scale: Floats, toleran
     )
 
 
-def _coarse_design(rows: Floats, held: int) -> tuple[Indices, Floats, Floats, Floats]:
+def _coarse_design(rows: Floats, held: int, responses: int) -> tuple[Indices, Floats, Floats, Floats]:
     """A coarse D-optimal design over the rows, and the map W (r, r) and inverse that make its information I.
 
-    The first `held` rows are information already there, of weight one. Returns indices and weights of the others.
+    The first `held` rows are information already there, of weight one; the others are the arms, as many rows each as
+    there are responses. Returns indices and weights of the arms.
     Coordinates are renewed at every step, so that directions known only through very noisy arms are resolved to
     full relative accuracy: information matrices are never squared up from an ill-conditioned start.
     """
     r = rows.shape[1]
     whitening = unwhitening = np.eye(r)
-    length = np.linalg.norm(rows[held:], axis=1)
+    length = np.linalg.norm(rows[held:].reshape(-1, responses * r), axis=1)
     nonzero = np.flatnonzero(length > 0)
     weights = 1.0 / length[nonzero] ** 2
-    kept = np.concatenate([np.arange(held), held + nonzero])
+    own = nonzero if responses == 1 else (responses * nonzero[:, None] + np.arange(responses)).ravel()
+    kept = np.concatenate([np.arange(held), held + own])
     current = rows[kept]
     for step in range(MOST_STEPS + 1):
         weights /= weights.sum()
-        effort = np.sqrt(np.concatenate([np.ones(held), weights]))
+        each = weights if responses == 1 else np.repeat(weights, responses)
+        effort = np.sqrt(np.concatenate([np.ones(held), each]))
         triangle = _triangle(effort[:, None] * current)
         inverse = np.linalg.inv(triangle)
         whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
         current = current @ inverse
         leverage = np.einsum("ij,ij->i", current[held:], current[held:])
+        if responses > 1:
+            leverage = leverage.reshape(-1, responses).sum(axis=1)
         if step == MOST_STEPS or leverage.max() <= COARSE * max(weights @ leverage, 1e-300):
             break
         weights *= (leverage / leverage.max()) ** (0.5 if step < 2 else 1.0)
@@ -304,6 +311,17 @@ def _triangle(rows: Floats) -> Floats:
     if diagonal.min() > CHOLESKY_SPREAD * diagonal.max():
         return np.asarray(triangle)
     return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
+def _information_coordinates(arms: Floats) -> Floats:
+    """The entries of sum_k u_ik u_ik' for every group (n, r, d), as rows: proportional where one arm does for both.
+
+    Where they are too many, the responses one after the other: then only arms whose responses are proportional are.
+    """
+    rows, columns = np.triu_indices(arms.shape[2])
+    if len(arms) * rows.size > MOST_ENTRIES:
+        return arms.reshape(len(arms), -1)
+    return np.asarray((arms.transpose(0, 2, 1) @ arms)[:, rows, columns])
 
 
 def _longest_of_each_direction(rows: Floats) -> Indices:

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.problem.arms import Arms, ScaledArms
 from convexdesign.problem.psd import read_psd
 from convexdesign.problem.read import Rows, read_positive, read_vector
+from convexdesign.problem.responses import ResponseRows, read_noise, spread, stacked
 from convexdesign.problem.weights import WeightSet, read_weight_set
 
 __all__ = ["Common", "ReadCommon", "read_common"]
@@ -25,7 +27,8 @@ COST_REMEDY = "a cost must be positive (a free arm would be pulled for ever)"
 class Common(TypedDict, total=False):
     """Keywords of every DesignProblem constructor.
 
-    noise_variance: a VARIANCE (squared units of the outcome), scalar or (n,); 1 by default.
+    noise_variance: a VARIANCE (squared units of the outcome), scalar or (n,); 1 by default. For arms (n, d, r) with r
+    responses also (n, r), variances of independent responses, or (n, r, r), covariance matrices of dependent ones.
     costs (n,): the price of one measurement of each arm; weights become shares of a budget.
     existing_counts (n,): pulls already made of each arm, or prior_information (d, d): total information already held,
     with n_new, the number of new measurements planned (with costs: the budget planned). The weights are those of the
@@ -47,11 +50,11 @@ class Common(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class ReadCommon:
-    """The common keywords after checking; `scale` (n,) turns x_i into y_i, `given` is what a file must keep."""
+    """The common keywords after checking; `arms` are the y_i: x_i over noise and cost; `given` is what a file must keep."""
 
     noise_variance: Floats | None
     costs: Floats | None
-    scale: Floats | None
+    arms: Arms
     prior: Floats | None
     n_new: float | None
     weight_set: WeightSet
@@ -68,11 +71,13 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         close = difflib.get_close_matches(name, Common.__annotations__, 1)
         raise TypeError(f"unexpected keyword {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     n = rows.n
-    variance = read_positive(common.get("noise_variance"), "noise_variance", n, NOISE_REMEDY)
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
-    price = variance if costs is None else costs if variance is None else variance * costs
-    scale = None if price is None else 1.0 / np.sqrt(price)
-    prior, n_new = _prior(rows, variance, common)
+    variance, price, arms = _noise(rows, common.get("noise_variance"))
+    prior, n_new = _prior(arms, price, common)
+    if costs is not None:
+        price = costs if price is None else price * costs
+    if price is not None:
+        arms = ScaledArms(arms, 1.0 / np.sqrt(price))
     weight_set = read_weight_set(
         n, common.get("min_weight"), common.get("max_weight"), common.get("inequalities"), common.get("constraints")
     )
@@ -81,10 +86,19 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         for name in Common.__annotations__
         if name not in ("noise_variance", "costs", "constraints") and common.get(name) is not None
     }
-    return ReadCommon(variance, costs, scale, prior, n_new, weight_set, given)
+    return ReadCommon(variance, costs, arms, prior, n_new, weight_set, given)
 
 
-def _prior(rows: Rows, variance: Floats | None, common: Common) -> tuple[Floats | None, float | None]:
+def _noise(rows: Rows, given: ArrayLike | None) -> tuple[Floats | None, Floats | None, Arms]:
+    """The noise as it is kept, and arms with the variances (n,) by which they have yet to be divided (None: by one)."""
+    if isinstance(rows, ResponseRows):
+        noise, arms = read_noise(given, rows)
+        return noise, None, arms
+    variance = read_positive(given, "noise_variance", rows.n, NOISE_REMEDY)
+    return variance, variance, rows.source
+
+
+def _prior(arms: Arms, variance: Floats | None, common: Common) -> tuple[Floats | None, float | None]:
     """A0 = information held / n_new (d, d), None where there is none, and n_new."""
     information, counts, n_new = (common.get(k) for k in ("prior_information", "existing_counts", "n_new"))
     if information is not None and counts is not None:
@@ -99,17 +113,17 @@ def _prior(rows: Rows, variance: Floats | None, common: Common) -> tuple[Floats 
         raise InputError(f"n_new is {n_new}; give a positive number of planned measurements")
     planned = float(n_new)  # type: ignore[arg-type]
     if counts is not None:
-        held = _from_counts(rows, variance, read_vector(counts, "existing_counts", rows.n))
+        held = _from_counts(arms, variance, read_vector(counts, "existing_counts", arms.n))
     else:
-        held = read_psd(information, "prior_information", rows.d)
+        held = read_psd(information, "prior_information", arms.d)
     return (held / planned if held.any() else None), planned
 
 
-def _from_counts(rows: Rows, variance: Floats | None, counts: Floats) -> Floats:
+def _from_counts(arms: Arms, variance: Floats | None, counts: Floats) -> Floats:
     bad = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
     if bad.size:
         raise InputError(f"existing_counts[{bad[0]}] is {counts[bad[0]]:g}; counts are whole numbers, zero or more")
     pulled = np.flatnonzero(counts)
-    X = rows.source.take(pulled)
+    X = arms.take(pulled)
     effort = counts[pulled] if variance is None else counts[pulled] / variance[pulled]
-    return np.asarray(X.T @ (effort[:, None] * X))
+    return np.asarray(stacked(X).T @ (spread(effort, X)[:, None] * stacked(X)))

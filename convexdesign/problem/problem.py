@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.features import phi
-from convexdesign.problem.arms import Arms, LiftedArms, ScaledArms
+from convexdesign.problem.arms import Arms, LiftedArms
 from convexdesign.problem.common import Common, read_common
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
 from convexdesign.problem.read import Rows, read_rows, read_vector
+from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 
@@ -87,7 +88,7 @@ class DesignProblem:
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
         aims = _alike(rows, read_rows(targets, "targets", rows.d), "the targets")
         self._build(
             "minimax",
@@ -112,7 +113,7 @@ class DesignProblem:
         put = object.__setattr__  # the one place where a frozen value is filled
         put(self, "kind", kind)
         put(self, "criterion", criterion)
-        put(self, "arms", rows.source if read.scale is None else ScaledArms(rows.source, read.scale))
+        put(self, "arms", read.arms)
         put(self, "targets", targets)
         put(self, "aim", np.empty((rows.d, 0)) if aim is None else aim)
         put(self, "noise_variance", read.noise_variance)
@@ -141,8 +142,8 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]], noise_variance=[1.0, 3.0])).value, 6)
         4.0
         """
-        rows = read_rows(arms, "arms")
-        targets = VectorTargets(rows.source, rows.names, noun="arm")
+        rows = read_arms(arms)
+        targets = _own_targets(rows)
         return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, common, {})
 
     @classmethod
@@ -156,7 +157,12 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.variance_g_optimal([[1, 0], [0, 1], [1, 1]])).value, 6)
         3.0
         """
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
+        if isinstance(rows, ResponseRows):
+            raise InputError(
+                f"the arms have {rows.responses} responses each; phi(x) models the variance of one response: pass one vector "
+                "per arm, (n, d), such as those of one response"
+            )
         lifted = _lifted(rows)
         targets = VectorTargets(lifted.source, rows.names, noun="arm")
         inputs = {"source": rows}
@@ -283,7 +289,7 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.c_optimal([[1, 0], [0, 1]], [1, 1])).value, 6)
         4.0
         """
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
         direction = read_vector(direction, "direction", rows.d)
         if not direction.any():
             raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
@@ -301,8 +307,8 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.d_optimal([[1, 0], [0, 1]])).value, 6)
         -1.386294
         """
-        rows = read_rows(arms, "arms")
-        targets = VectorTargets(rows.source, rows.names, noun="arm")
+        rows = read_arms(arms)
+        targets = _own_targets(rows)
         return cls._make("d-optimal", Criterion.D, rows, targets, common, {})
 
     @classmethod
@@ -317,7 +323,7 @@ class DesignProblem:
         >>> round(d.value, 5), d.weights.round(3).tolist()
         (1.38629, [0.5, 0.0, 0.5])
         """
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
         K = _interest(interest, rows)
         targets = VectorTargets(np.ascontiguousarray(K.T), noun="combination of interest")
         return cls._make("ds-optimal", Criterion.DS, rows, targets, common, {"interest": K}, K)
@@ -332,7 +338,7 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.a_optimal([[1, 0], [0, 1]])).value, 6)
         4.0
         """
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
         d = rows.d
         targets = VectorTargets(np.eye(d), rows.columns, noun="coefficient")
         return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, {}, np.eye(d))
@@ -347,7 +353,7 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.i_optimal([[1, 0], [0, 1]], region=[[1, 0], [0, 1]])).value, 6)
         2.0
         """
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
         points = _alike(rows, read_rows(region, "region", rows.d), "the region")
         targets = VectorTargets(points.source, points.names, noun="point")
         aim = _root_of_moments(points.source)
@@ -364,7 +370,7 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.average_variance([[1, 0], [0, 1]], [[4, 0], [0, 1]])).value, 6)
         9.0
         """
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
         matrix = read_psd(M, "M", rows.d)
         if not matrix.any():
             raise InputError("M is zero: there is nothing to estimate; give a nonzero matrix")
@@ -382,7 +388,7 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.e_optimal([[1, 0], [0, 2]])).value, 6)
         0.8
         """
-        rows = read_rows(arms, "arms")
+        rows = read_arms(arms)
         targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
         return cls._make("e-optimal", Criterion.E, rows, targets, common, {})
 
@@ -393,8 +399,16 @@ class DesignProblem:
         return self.arms.n
 
     @property
+    def responses(self) -> int:
+        """How many responses one measurement of an arm has; 1 for ordinary arms."""
+        rows = self.inputs["arms"]
+        return rows.responses if isinstance(rows, ResponseRows) else 1
+
+    @property
     def is_kiefer_wolfowitz(self) -> bool:
         """Whether the targets are exactly a common multiple of the y_i, so that the optimal value is s^2 rank."""
+        if isinstance(self.inputs["arms"], ResponseRows):
+            return False  # the theorem is on tr(X_i'A^-1X_i), not on the worst response
         if self.kind not in ("g-optimal", "variance-g-optimal") or self.prior is not None or self.costs is not None:
             return False
         variance = self.noise_variance
@@ -415,12 +429,22 @@ class DesignProblem:
 
     def __repr__(self) -> str:
         noise = "" if self.noise_variance is None else ", noise per arm"
-        return f"DesignProblem({self.kind}: {self.arms.n} arms in R^{self.arms.d}, {self.targets.m} targets{noise})"
+        responses = f" with {self.responses} responses" * (self.responses > 1)
+        return f"DesignProblem({self.kind}: {self.arms.n} arms in R^{self.arms.d}{responses}, {self.targets.m} targets{noise})"
 
 
 def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
-    rows = read_rows(arms, "arms")
+    rows = read_arms(arms)
+    if items is None and isinstance(rows, ResponseRows):
+        raise InputError(
+            f"the arms have {rows.responses} responses each and are no items; say which vectors to compare: items= (k, d)"
+        )
     return rows, rows if items is None else _alike(rows, read_rows(items, "items", rows.d), "items")
+
+
+def _own_targets(rows: Rows) -> VectorTargets:
+    """The arms themselves as targets, or every response of theirs."""
+    return rows.targets if isinstance(rows, ResponseRows) else VectorTargets(rows.source, rows.names, noun="arm")
 
 
 def _alike(arms: Rows, other: Rows, what: str) -> Rows:

@@ -81,6 +81,8 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
             if values.ndim == 1
             else "one row per vector"
         )
+        if values.ndim == 3 and what == "arms":
+            hint = "one row per vector: only a DesignProblem takes arms with several responses, (n, d, r)"
         raise InputError(f"{what} must be a matrix, {hint}; got shape {values.shape}")
     if values.shape[0] == 0 or values.shape[1] == 0:
         raise InputError(f"{what} are empty (shape {values.shape}); give at least one vector with at least one entry")
@@ -119,7 +121,7 @@ def read_positive(source: Any, what: str, n: int, remedy: str) -> NDArray[np.flo
     if hasattr(source, "to_numpy"):
         source = source.to_numpy()
     values = numeric(source, what)
-    if values.ndim == 2 and 1 in values.shape and values.size == n:
+    if values.ndim > 1 and values.size == n == max(values.shape):
         values = values.ravel()
     if values.ndim and values.shape != (n,):
         raise InputError(f"{what} must be a scalar or have one entry per arm ({n}), got shape {values.shape}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
+from convexdesign.problem.responses import stacked
 from convexdesign.programs.program import Constrain, Floats, Program, normalised, per_target, prior_rows
 
 __all__ = ["dual_socp"]
@@ -32,10 +33,11 @@ def dual_socp(
         raise ValueError(
             "dual_socp knows the weights only as multipliers over the whole simplex; constrain must be None"
         )
-    n, r = arms.shape
+    n, r = arms.shape[0], arms.shape[-1]
     m = targets.shape[0]
     held = prior_rows(prior, r)
-    rows = np.vstack([arms, held])
+    own = stacked(arms)
+    rows = np.vstack([own, held])
     c = cp.Variable((m, r), name="c")
     mu = cp.Variable(m, name="mu")
     S = cp.Variable((rows.shape[0], m), name="S")
@@ -43,9 +45,11 @@ def dual_socp(
     product = cp.vec(rows @ c.T, order="C")
     s, scale = cp.vec(S, order="C"), cp.vec(cp.outer(np.ones(rows.shape[0]), mu), order="C")
     cones = cp.SOC(s + scale, cp.vstack([2 * product, s - scale]), axis=0)
-    load = cp.sum(S[:n], axis=1)
+    load = cp.sum(S[: len(own)], axis=1)
+    if arms.ndim == 3:
+        load = cp.sum(cp.reshape(load, (n, arms.shape[1]), order="C"), axis=1)
     if held.size:
-        load = load + cp.sum(S[n:])
+        load = load + cp.sum(S[len(own) :])
     capacity = load <= 1
 
     gain = cp.sum(cp.multiply(c, targets))

@@ -32,7 +32,7 @@ def interest_log_det(
 
     def vectors() -> Floats:
         dual = fits.dual_value
-        root = psd_root(np.full((arms.shape[1],) * 2, np.nan) if dual is None else np.asarray(dual, dtype=float))
+        root = psd_root(np.full((arms.shape[-1],) * 2, np.nan) if dual is None else np.asarray(dual, dtype=float))
         if not np.all(np.isfinite(root)):
             return np.full(interest.T.shape, np.nan)
         return np.asarray((root @ np.linalg.qr(root @ interest)[0]).T)

@@ -22,7 +22,7 @@ def least_eigenvalue(
 
     Source: Boyd and Vandenberghe, Convex Optimization (2004), section 7.5.2.
     """
-    r = arms.shape[1]
+    r = arms.shape[-1]
     w, members = simplex(len(arms), constrain)
     A, definition = information(arms, prior, w)
     lam = cp.Variable(name="lam")

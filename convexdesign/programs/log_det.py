@@ -34,6 +34,6 @@ def log_det(arms: Floats, prior: Floats | None = None, constrain: Constrain | No
         problem,
         weights=lambda: normalised(w.value),
         multipliers=lambda: normalised(w.value),
-        vectors=lambda: psd_root(price_of_information(definition[0].dual_value, arms.shape[1])),
+        vectors=lambda: psd_root(price_of_information(definition[0].dual_value, arms.shape[-1])),
         value=lambda: float(objective.value),
     )

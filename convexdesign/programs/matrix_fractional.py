@@ -31,7 +31,7 @@ def matrix_fractional(
     variance = cp.hstack([cp.matrix_frac(v, A) for v in targets]) <= t
 
     def vectors() -> Floats:
-        root = psd_root(price_of_information(definition[0].dual_value, arms.shape[1]))
+        root = psd_root(price_of_information(definition[0].dual_value, arms.shape[-1]))
         mu = normalised(variance.dual_value)
         if not (np.all(np.isfinite(root)) and np.all(np.isfinite(mu))):
             return np.full(targets.shape, np.nan)

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from convexdesign.problem.responses import spread, stacked
 from convexdesign.programs.program import Floats
 
 __all__ = ["polish"]
@@ -39,13 +40,15 @@ class Point:
     """Weights and multipliers, and what follows from them.
 
     images = U F (n, r), C = FF'; P (m, n); variances t_j'C t_j (m,); prices sum_j mu_j P_ji^2 (n,); gap: of max variance to
-    the bound from b_j = sqrt(mu_j) C t_j.
+    the bound from b_j = sqrt(mu_j) C t_j. Arms with k responses have k rows in images and columns in P each; their P_ji^2
+    is a sum over them, squares (m, n).
     """
 
     weights: Floats
     multipliers: Floats
     images: Floats
     P: Floats
+    squares: Floats
     variances: Floats
     prices: Floats
     gap: float
@@ -102,8 +105,12 @@ def _step(
     """
     n, m = int(np.count_nonzero(free)), int(np.count_nonzero(active))
     P = point.P
-    slopes = -2.0 * (point.images[free] @ point.images.T) * ((P[:, free] * point.multipliers[:, None]).T @ P)
-    squares = P[active] ** 2
+    k = P.shape[1] // free.size
+    rows = np.repeat(free, k)
+    slopes = -2.0 * (point.images[rows] @ point.images.T) * ((P[:, rows] * point.multipliers[:, None]).T @ P)
+    if k > 1:
+        slopes = slopes.reshape(n, k, free.size, k).sum(axis=(1, 3))
+    squares = point.squares[active]
     matrix = np.zeros((n + m + 2, n + m + 2))
     matrix[:n, :n], matrix[:n, n:-2], matrix[:n, -2] = slopes[:, free], squares[:, free].T, -1.0
     matrix[n:-2, :n], matrix[n:-2, -1] = -squares[:, free], -1.0
@@ -123,16 +130,18 @@ def _step(
 
 def _point(arms: Floats, targets: Floats, held: Floats, weights: Floats, multipliers: Floats) -> Point | None:
     """The point at these weights and multipliers; None where A(w) is singular."""
-    r = arms.shape[1]
-    root = np.linalg.qr(np.vstack([np.zeros((r, r)), held, np.sqrt(weights)[:, None] * arms]), mode="r")
+    r = arms.shape[-1]
+    rows = stacked(arms)
+    root = np.linalg.qr(np.vstack([np.zeros((r, r)), held, np.sqrt(spread(weights, arms))[:, None] * rows]), mode="r")
     diagonal = np.abs(np.diag(root))
     if not diagonal.min() > SINGULAR * diagonal.max():
         return None
     factor = scipy.linalg.solve_triangular(root, np.eye(r), check_finite=False)
-    images, aims = arms @ factor, targets @ factor
+    images, aims = rows @ factor, targets @ factor
     P = aims @ images.T
+    squares = P**2 if arms.ndim == 2 else (P**2).reshape(len(aims), *arms.shape[:2]).sum(axis=2)
     variances = np.einsum("ij,ij->i", aims, aims)
-    prices = multipliers @ P**2
+    prices = multipliers @ squares
     most = prices.max() + multipliers @ np.sum((aims @ (held @ factor).T) ** 2, axis=1)
     gap = float(variances.max() * most / (multipliers @ variances**2) - 1.0)
-    return Point(weights, multipliers, images, P, variances, prices, gap) if np.isfinite(gap) else None
+    return Point(weights, multipliers, images, P, squares, variances, prices, gap) if np.isfinite(gap) else None

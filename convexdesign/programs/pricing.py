@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from convexdesign.certificate import Certificate, evaluate
 from convexdesign.problem import Canonical
+from convexdesign.problem.responses import spread, squares, stacked
 from convexdesign.programs.formulations import witness_of
 from convexdesign.programs.polish import polish
 from convexdesign.programs.program import Floats
@@ -91,11 +92,11 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
     factor = evaluate(canonical, everyone).factor
     # The sum over j depends on B'B alone; its triangular factor is small.
     triangle = np.asarray(np.linalg.qr(solution.vectors, mode="r"))
-    sensitivity = _squares(canonical.arms @ triangle.T)
+    sensitivity = squares(canonical.arms @ triangle.T)
     missed = _excess(float(sensitivity.max()), float(sensitivity[arms].max()))
     variances = np.empty(0)
     if targets.size:
-        variances = _squares(canonical.problem.targets.take(targets) @ factor)
+        variances = squares(canonical.problem.targets.take(targets) @ factor)
         missed *= _excess(certificate.value, float(variances.max()))
     solver_gap = (1.0 + certificate.gap) / missed - 1.0 if np.isfinite(missed) else 0.0
     return Step(
@@ -122,12 +123,11 @@ def refined(step: Step) -> Solution | None:
     if better is None:
         return None
     weights, multipliers = better
-    A = arms.T @ (weights[:, None] * arms) + canonical.prior_root.T @ canonical.prior_root
+    A = (
+        stacked(arms).T @ (spread(weights, arms)[:, None] * stacked(arms))
+        + canonical.prior_root.T @ canonical.prior_root
+    )
     return Solution(weights, multipliers, np.sqrt(multipliers)[:, None] * np.linalg.solve(A, targets.T).T)
-
-
-def _squares(rows: Floats) -> Floats:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
 def _excess(overall: float, restricted: float) -> float:

@@ -1,7 +1,7 @@
 """What every formulation of the minimax problem hands back, and the parts they share.
 
 All formulations work on arrays in whitened coordinates: arms U (n, r), targets T (m, r), prior information A0 (r, r) psd or
-None, a weight set W within the simplex. With the information matrix A(w) = A0 + U' diag(w) U they all find
+None, a weight set W within the simplex. With the information matrix A(w) = A0 + sum_i w_i u_i u_i' they all find
 
     t* = min over w in W of max_j t_j' A(w)^-1 t_j.
 
@@ -9,7 +9,8 @@ Their solutions hold a dual one: multipliers mu in the simplex and vectors b_j o
 
     t* >= sum_j (b_j't_j)^2 / ( sum_j b_j'A0b_j + max over w in W of sum_i w_i sum_j (b_j'u_i)^2 ),
 
-which is tight at b_j = sqrt(mu_j) A(w*)^-1 t_j.
+which is tight at b_j = sqrt(mu_j) A(w*)^-1 t_j. An arm with several responses is a group of rows under one weight: arms are
+then (n, k, r), u_i u_i' stands for sum_k u_ik u_ik', and (b_j'u_i)^2 for sum_k (b_j'u_ik)^2.
 """
 
 from __future__ import annotations
@@ -65,14 +66,16 @@ def information(arms: Floats, prior: Floats | None, w: cp.Variable) -> tuple[cp.
     The cones of many targets share it: each then holds r(r+1)/2 entries, and not n times as many. The variables are
     those of the lower triangle, so that no equality is stated twice.
     """
-    r = arms.shape[1]
+    r = arms.shape[-1]
     row, col = np.tril_indices(r)
     lower = cp.Variable(row.size, name="A")
     held = np.zeros(row.size) if prior is None else prior[row, col]
     place = np.zeros((r, r), dtype=int)
     place[row, col] = place[col, row] = np.arange(row.size)
     matrix = cp.reshape(lower[place.ravel()], (r, r), order="C")
-    return matrix, [lower == held + (arms[:, row] * arms[:, col]).T @ w]
+    products = arms[..., row] * arms[..., col]
+    each = products if arms.ndim == 2 else products.sum(axis=1)
+    return matrix, [lower == held + each.T @ w]
 
 
 def prior_rows(prior: Floats | None, r: int) -> Floats:

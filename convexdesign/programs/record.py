@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from convexdesign.certificate import Certificate, Witness, certify, stronger
 from convexdesign.design import FEASIBILITY_TOLERANCE, Outcome, Report, Snapshot, Stats, Status
 from convexdesign.problem import Canonical
+from convexdesign.problem.responses import spread, stacked
 from convexdesign.programs.constraints import Feasible
 from convexdesign.programs.ladder import Rung
 from convexdesign.programs.program import Floats
@@ -125,10 +126,12 @@ class Record:
         """Marks the arms that, with the prior, span all that is measured: pivots of the rows sqrt(w_i) u_i."""
         carried = np.flatnonzero(weights)
         held = self.canonical.prior_root
-        rows = np.vstack([held, np.sqrt(weights[carried])[:, None] * self.canonical.whiten_arms(carried)])
+        arms = self.canonical.whiten_arms(carried)
+        rows = np.vstack([held, np.sqrt(spread(weights[carried], arms))[:, None] * stacked(arms)])
         pivots = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1][: self.canonical.rank]
         marked = np.zeros(weights.size, dtype=bool)
-        marked[carried[pivots[pivots >= len(held)] - len(held)]] = True
+        owner = spread(carried, arms)
+        marked[owner[pivots[pivots >= len(held)] - len(held)]] = True
         return marked
 
 

@@ -12,6 +12,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.problem import Canonical
+from convexdesign.problem.responses import spread, squares, stacked
 from convexdesign.programs.program import Floats
 
 __all__ = ["anchors", "diverse", "first_arms", "first_targets", "violating_arms", "violating_targets"]
@@ -28,7 +29,7 @@ CANDIDATES = 2000
 
 def first_arms(canonical: Canonical) -> Indices:
     """Positions in `canonical.arms` to start from: all of few, otherwise the heaviest of the coarse design."""
-    n, r = canonical.arms.shape
+    n, r = canonical.arms.shape[0], canonical.rank
     size = max(150, r * (r + 1))
     if not _generated(canonical):
         return np.arange(n)
@@ -39,14 +40,15 @@ def anchors(canonical: Canonical) -> Indices:
     """Positions of arms that span as all do, large and well apart: kept always, so that every target can be measured."""
     if not _generated(canonical):
         return np.empty(0, dtype=np.intp)
-    rows = np.sqrt(_coarse_weight(canonical))[:, None] * canonical.arms
+    arms = canonical.arms
+    rows = np.sqrt(spread(_coarse_weight(canonical), arms))[:, None] * stacked(arms)
     pivots = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1]
-    return np.asarray(pivots[: canonical.rank], dtype=np.intp)
+    return np.unique(pivots[: canonical.rank] // (len(rows) // len(arms)))
 
 
 def _generated(canonical: Canonical) -> bool:
     """Whether only some of the arms take part: those left out have weight zero, which only the simplex always allows."""
-    n, r = canonical.arms.shape
+    n, r = canonical.arms.shape[0], canonical.rank
     return canonical.problem.weight_set.is_simplex and n > max(FEW_ARMS, r * (r + 1))
 
 
@@ -54,7 +56,7 @@ def _coarse_weight(canonical: Canonical) -> Floats:
     """The weights of the coarse design, (n,); where that has none, a little by leverage."""
     coarse = np.zeros(canonical.problem.arms.n)
     coarse[canonical.coarse] = canonical.coarse_weights
-    leverage = np.einsum("ij,ij->i", canonical.arms, canonical.arms)
+    leverage = squares(canonical.arms)
     return np.asarray(coarse[canonical.merged] + 1e-9 * leverage / leverage.sum())
 
 
