@@ -124,7 +124,7 @@ def round_design(
     index = _candidates(canonical, weights, n, lower, upper, chosen)
     free = not lower.any() and bool(np.all(upper >= n))
     whole = round_weights(
-        canonical.whiten_arms(index) * np.sqrt(costs[index])[:, None],
+        _per_pull(canonical.whiten_arms(index), costs[index]),
         pulls[index],
         n,
         _criterion(canonical),
@@ -139,6 +139,12 @@ def round_design(
     counts = np.zeros(problem.n_arms, dtype=np.int64)
     counts[index] = whole.counts
     return _evaluated(canonical, counts, bound, scale, method, whole.method.value, whole.optimality_gap)
+
+
+def _per_pull(arms: Floats, costs: Floats) -> Floats:
+    """Arms (k, r), or groups of them, with the information of one pull, not of one unit of budget."""
+    root = np.sqrt(costs)
+    return arms * (root[:, None] if arms.ndim == 2 else root[:, None, None])
 
 
 def _evaluated(

@@ -25,6 +25,7 @@ __all__ = [
     "ResponseArms",
     "ResponseRows",
     "ResponseTargets",
+    "gains",
     "read_arms",
     "read_noise",
     "spread",
@@ -60,6 +61,12 @@ def spread(values: NDArray[S], rows: Floats) -> NDArray[S]:
 def squares(images: Floats) -> Floats:
     """The sum of squares of every arm's entries, (k,), from images (k, l) or (k, r, l)."""
     return np.asarray(np.einsum("ij,ij->i", images, images) if images.ndim == 2 else (images**2).sum(axis=(1, 2)))
+
+
+def gains(rows: Floats, vectors: Floats) -> Floats:
+    """(b_j'y_i)^2 for every arm and column b_j of the vectors (d, m), summed over responses: (k, m)."""
+    image = rows @ vectors
+    return np.asarray(image**2 if image.ndim == 2 else (image**2).sum(axis=1))
 
 
 class ResponseArms:

@@ -1,7 +1,8 @@
 """phi(M): the criteria as functions of an information matrix, with what exchange and outer approximation need.
 
 Everything here works in whitened coordinates: arms are rows u_i of an (n, r) array and a whole-number design has
-information M = prior + sum_i n_i u_i u_i'. Every criterion is scaled to phi(cM) = phi(M)/c, smaller is better:
+information M = prior + sum_i n_i u_i u_i'. Arms with several responses are groups of rows (n, k, r), with sum_l u_il u_il' in
+place of u_i u_i'. Every criterion is scaled to phi(cM) = phi(M)/c, smaller is better:
 
     minimax   phi(M) = max_j t_j' M^-1 t_j          (G, XY, level sets, oracles, c; E by the targets on a sphere)
     average   phi(M) = tr(M^-1 Q)                   (A, I, L)
@@ -17,12 +18,15 @@ For the minimax G = b b' / (b't)^2 with b = M0^-1 t, the best rescaling of t >= 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+
+from convexdesign.problem.responses import spread, stacked
 
 __all__ = [
     "AverageVariance",
@@ -34,6 +38,7 @@ __all__ = [
     "Targets",
     "TransformedTargets",
     "Volume",
+    "information",
     "inverse_factor",
 ]
 
@@ -87,7 +92,10 @@ class Criterion(Protocol):
         ...
 
     def swaps(self, F: Array, out: Array, into: Array) -> Array:
-        """phi(M - oo' + ii'), M = (FF')^-1, for all rows o of `out` (a, r) and i of `into` (b, r), shape (a, b)."""
+        """phi(M - oo' + ii'), M = (FF')^-1, for all rows o of `out` (a, r) and i of `into` (b, r), shape (a, b).
+
+        Groups of rows (a, k, r) and (b, k, r) give and take all of theirs at once.
+        """
         ...
 
     def restricted(self, F: Array, k: int) -> Criterion:
@@ -101,6 +109,14 @@ class Criterion(Protocol):
     def projected(self, Q: Array) -> Criterion | None:
         """The same criterion of Q'MQ for information M in the range of orthonormal Q (r, k), or None if infinite."""
         ...
+
+
+def information(arms: Array, counts: NDArray[Any]) -> Array:
+    """sum_i n_i u_i u_i' for rows (n, r) or groups of rows (n, k, r); counts or weights (n,)."""
+    used = np.flatnonzero(counts)
+    U = arms[used]
+    M: Array = (stacked(U) * spread(counts[used], U)[:, None]).T @ stacked(U)
+    return M
 
 
 def inverse_factor(M: Array) -> Array | None:
@@ -126,6 +142,19 @@ def _pair_determinants(K_out: Array, K_into: Array, K: Array) -> Array:
     """det(M - oo' + ii') / det M for all pairs, from K_out = o'Co, K_into = i'Ci and K = o'Ci."""
     ratio: Array = (1.0 - K_out)[:, None] * (1.0 + K_into)[None, :] + K * K
     return ratio
+
+
+def _group_swaps(F: Array, out: Array, into: Array, values: Callable[[Array], Array]) -> Array:
+    """`swaps` of groups: values maps inverses C (p, r, r), in coordinates where M is the identity, to phi (p,)."""
+    given, taken = (np.einsum("ilr,ils->irs", A @ F, A @ F) for A in (out, into))
+    phi = np.empty((len(out), len(into)))
+    identity = np.eye(F.shape[1])
+    for i, lost in enumerate(given):
+        changed = identity - lost + taken
+        good = np.linalg.det(changed) > SINGULAR
+        changed[~good] = identity
+        phi[i] = np.where(good, values(np.linalg.inv(changed)), np.inf)
+    return phi
 
 
 @dataclass(frozen=True)
@@ -218,6 +247,9 @@ class Minimax:
 
     def swaps(self, F: Array, out: Array, into: Array) -> Array:
         T, f = self.targets.worst(F, SWAP_TARGETS)
+        if out.ndim == 3:
+            Z = T @ F
+            return _group_swaps(F, out, into, lambda C: np.einsum("pjr,jr->pj", Z @ C, Z).max(axis=1))
         C = F @ F.T
         TC = T @ C
         K_out, K_into = (np.square(A @ F).sum(axis=1) for A in (out, into))
@@ -278,6 +310,9 @@ class AverageVariance:
         return G
 
     def swaps(self, F: Array, out: Array, into: Array) -> Array:
+        if out.ndim == 3:
+            Q = F.T @ self.Q @ F
+            return _group_swaps(F, out, into, lambda C: np.einsum("prs,rs->p", C, Q))
         C = F @ F.T
         E = C @ self.Q @ C
         K_out, K_into = (np.einsum("ir,rs,is->i", A, C, A, optimize=True) for A in (out, into))
@@ -326,10 +361,13 @@ class Volume:
         return G
 
     def swaps(self, F: Array, out: Array, into: Array) -> Array:
+        s = self.L.shape[1]
+        if out.ndim == 3:
+            Z = F.T @ self.L
+            return _group_swaps(F, out, into, lambda C: np.exp(np.linalg.slogdet(Z.T @ C @ Z)[1] / s))
         C = F @ F.T
         CL = C @ self.L
         inner = self.L.T @ CL
-        s = self.L.shape[1]
         H = CL @ np.linalg.solve(inner, CL.T)
         K_out, K_into = (np.einsum("ir,rs,is->i", A, C, A, optimize=True) for A in (out, into))
         H_out, H_into = (np.einsum("ir,rs,is->i", A, H, A, optimize=True) for A in (out, into))

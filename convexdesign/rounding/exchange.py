@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.rounding.criterion import Criterion, inverse_factor
+from convexdesign.rounding.criterion import Criterion, information, inverse_factor
 from convexdesign.rounding.limits import Limits
 
 __all__ = ["exchange"]
@@ -34,9 +34,10 @@ def exchange(
 ) -> Counts:
     """Counts (n,) with the same total and a criterion no larger than that of the given ones; within the limits.
 
-    arms (n, r); counts (n,) with nonsingular information; prior (r, r) TOTAL information held. Each move is the best
-    swap of one pull, evaluated on the true criterion by rank-two updates; replicates are allowed. Beyond the first,
-    a start moves a few pulls of the best design so far at random and descends again (rng, fixed by default).
+    arms (n, r) or groups (n, k, r); counts (n,) with nonsingular information; prior (r, r) TOTAL information held. Each
+    move is the best swap of one pull, evaluated on the true criterion by rank-two updates; replicates are allowed.
+    Beyond the first, a start moves a few pulls of the best design so far at random and descends again (rng, fixed by
+    default).
 
     Source: Fedorov (1972), Theory of Optimal Experiments; Mitchell (1974); restarts as in iterated local search.
     """
@@ -51,8 +52,7 @@ def exchange(
 
 
 def _information(arms: Array, counts: Counts, prior: Array | None) -> Array:
-    used = np.flatnonzero(counts)
-    M = (arms[used] * counts[used, None]).T @ arms[used]
+    M = information(arms, counts)
     return M if prior is None else M + prior
 
 
@@ -89,7 +89,8 @@ def _descend(
         if move is None:
             break
         i, j = move
-        changed = M - np.outer(arms[i], arms[i]) + np.outer(arms[j], arms[j])
+        taken, given = np.atleast_2d(arms[i]), np.atleast_2d(arms[j])
+        changed = M - taken.T @ taken + given.T @ given
         new_value = criterion.value(changed)
         if new_value >= value * enough:
             break
@@ -109,7 +110,7 @@ def _best_swap(
         return None
     # Worth of a pull: the derivative of the criterion, averaged over nearly worst targets.
     G = criterion.cuts(F, SHORTLIST).mean(axis=0)
-    worth = np.einsum("ij,ij->i", arms @ G, arms)
+    worth = ((arms @ G) * arms).reshape(len(arms), -1).sum(axis=1)
     few_out = out[np.argsort(worth[out], kind="stable")[:SHORTLIST]]
     few_into = into[np.argsort(-worth[into], kind="stable")[:SHORTLIST]]
     found = _least(criterion, F, arms, few_out, few_into, below)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
 from convexdesign.errors import InputError
+from convexdesign.problem.responses import squares, stacked
 
 __all__ = ["MAX_TOTAL", "Limits", "completing_arms", "limits"]
 
@@ -82,12 +83,12 @@ def _read(name: str, given: ArrayLike | None, n: int, default: int) -> Counts:
 def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Limits) -> NDArray[np.intp]:
     """Arms which, one pull each, make `held` + the minimum counts' information nonsingular; heavy arms preferred.
 
-    arms (n, r); held (r, r) or None. Raises InputError naming the least n that works when n is too small, or the
-    reason when no n works.
+    arms (n, r) or groups (n, k, r); held (r, r) or None. Raises InputError naming the least n that works when n is too
+    small, or the reason when no n works.
     """
-    r = arms.shape[1]
+    r = arms.shape[-1]
     must = bounds.lower > 0
-    base = [arms[must]]
+    base = [stacked(arms[must])]
     if held is not None:
         lam, Q = np.linalg.eigh(held)
         base.append((Q[:, lam > 1e-12 * max(lam[-1], 0.0)] * np.sqrt(lam[lam > 1e-12 * max(lam[-1], 0.0)])).T)
@@ -99,9 +100,11 @@ def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Lim
     open_arms = np.flatnonzero((bounds.upper > 0) & ~must)
     preference = np.sqrt(np.maximum(weights[open_arms], 0) / max(float(weights.max()), 1e-300)) + LEAST_PREFERENCE
     rest = arms[open_arms] @ N
+    size = LEAST_PREFERENCE * np.sqrt(squares(arms).max())
+    if arms.ndim == 3:
+        return open_arms[_completing_groups(rest, preference, size, r, bounds)]
     R, pivots = qr((rest * preference[:, None]).T, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))
-    size = LEAST_PREFERENCE * np.sqrt(np.square(arms).sum(axis=1).max())
     found = int(np.sum(diagonal > RANK_TOLERANCE * size))
     if found < r - rank:
         raise InputError(
@@ -115,6 +118,35 @@ def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Lim
             f"the least n that works is {least}"
         )
     return open_arms[pivots[: r - rank]]
+
+
+def _completing_groups(rest: Array, preference: Array, size: float, r: int, bounds: Limits) -> NDArray[np.intp]:
+    """Groups (m, k, q) that span all q dimensions, one after another: heavy ones or, if these are too many, those that
+    add most dimensions at once."""
+    room = bounds.total - int(bounds.lower.sum())
+    for fewest in (False, True):
+        chosen: list[int] = []
+        left = rest
+        while left.shape[2]:
+            lengths = np.linalg.svd(left, compute_uv=False) * preference[:, None]
+            added = np.count_nonzero(lengths > RANK_TOLERANCE * size, axis=1)
+            if not added.any():
+                raise InputError(
+                    f"the arms that may be pulled span {r - left.shape[2]} of {r} dimensions, so no n works: "
+                    "allow more arms in max_counts"
+                )
+            gain = np.sqrt(np.square(lengths).sum(axis=1))
+            i = int(np.argmax(np.where(added == added.max(), gain, -1.0) if fewest else gain))
+            chosen.append(i)
+            left = left @ _null_space(left[i], left.shape[2])[1]
+        if len(chosen) <= room:
+            break
+    if len(chosen) > room:
+        raise InputError(
+            f"n = {bounds.total} pulls are too few to estimate all {r} dimensions of the range of the arms; "
+            f"{int(bounds.lower.sum()) + len(chosen)} are enough"
+        )
+    return np.array(chosen, dtype=np.intp)
 
 
 def _null_space(rows: Array, r: int) -> tuple[int, Array]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import ConvexDesignError, SolverError
-from convexdesign.rounding.criterion import Criterion, inverse_factor
+from convexdesign.rounding.criterion import Criterion, information, inverse_factor
 from convexdesign.rounding.limits import Limits
 
 __all__ = ["Proven", "prove_optimal"]
@@ -63,8 +63,8 @@ def prove_optimal(
 ) -> Proven:
     """The counts with the smallest phi(prior + sum_i n_i u_i u_i') among all with this total and these limits.
 
-    arms (n, r); start (n,) feasible counts, best found by exchange; prior (r, r) TOTAL information held. Ends when the
-    proven gap is at most tol or after time_limit seconds, with the gap proven by then.
+    arms (n, r) or groups (n, l, r); start (n,) feasible counts, best found by exchange; prior (r, r) TOTAL information
+    held. Ends when the proven gap is at most tol or after time_limit seconds, with the gap proven by then.
 
     Raises ConvexDesignError when highspy is not installed (extra `exact`).
     Source: Duran and Grossmann (1986), Quesada and Grossmann (1992), outer approximation.
@@ -130,7 +130,7 @@ class _Search:
         return self.best * (1.0 + self.tol) * (1.0 - 2 * ROUNDING)
 
     def information(self, counts: Array | Counts) -> Array:
-        M = (self.arms * counts[:, None]).T @ self.arms
+        M = information(self.arms, counts)
         return M if self.prior is None else M + self.prior
 
     def offer(self, counts: Counts) -> None:
@@ -149,7 +149,8 @@ class _Search:
             if F is None:
                 return 0.0
         G = self.criterion.cuts(F, CUTS_AT_ONCE)
-        g = np.einsum("ir,krs,is->ki", self.arms, G, self.arms, optimize=True)
+        U = self.arms if self.arms.ndim == 3 else self.arms[:, None]
+        g = np.einsum("ilr,krs,ils->ki", U, G, U, optimize=True)
         p = np.zeros(len(G)) if self.prior is None else np.einsum("krs,rs->k", G, self.prior)
         self.g, self.p = np.vstack([self.g, g]), np.concatenate([self.p, p])
         self.lp.add_cuts(g, p, self.best)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.problem.responses import gains
 from convexdesign.rounding.apportion import apportion
+from convexdesign.rounding.criterion import information
 from convexdesign.rounding.limits import Limits
 
 __all__ = ["regret", "regret_guarantee"]
@@ -31,9 +33,9 @@ def regret_guarantee(rank: int, total: int) -> float:
 def regret(arms: Array, weights: Array, bounds: Limits, prior: Array | None = None) -> Counts:
     """N pulls, each the arm with the largest gain for a follow-the-regularised-leader player; shape (n,), int64.
 
-    arms (n, r); weights (n,) sum to one; prior (r, r) is the TOTAL information held. In coordinates z where
-    prior/N + sum_i w_i z_i z_i' = I, with B = c I + alpha S, S the information so far, c such that tr B^-2 = 1, and
-    h = prior/N, one pull goes to the arm of
+    arms (n, r) or groups (n, k, r), whose zz' is a sum; weights (n,) sum to one; prior (r, r) is the TOTAL information
+    held. In coordinates z where prior/N + sum_i w_i z_i z_i' = I, with B = c I + alpha S, S the information so far, c
+    such that tr B^-2 = 1, and h = prior/N, one pull goes to the arm of
 
         max (z'B^-2 z + tr B^-2 h) / (1 + alpha (z'B^-1 z + tr B^-1 h)).
 
@@ -52,26 +54,27 @@ def regret(arms: Array, weights: Array, bounds: Limits, prior: Array | None = No
     if bounds.total > STEPWISE + np.count_nonzero(weights):
         return _proportional_part(arms, weights, bounds, prior)
     N = bounds.total
-    r = arms.shape[1]
+    r = arms.shape[-1]
     h = np.zeros((r, r)) if prior is None else prior / N
-    lam, Q = np.linalg.eigh(h + (arms * weights[:, None]).T @ arms)
+    lam, Q = np.linalg.eigh(h + information(arms, weights))
     root = Q / np.sqrt(np.maximum(lam, 1e-14 * lam[-1]))
     Z, h = arms @ root, root.T @ h @ root
     share = min(2.0 * (r - np.sqrt(r)) / N, 0.81)  # below the guarantee's range, alpha stays moderate
     alpha = (np.sqrt(share) / (1.0 - np.sqrt(share)) if share > 0 else 1e-3) / np.sqrt(r)
     counts = bounds.lower.copy()
-    S = (Z * counts[:, None]).T @ Z + counts.sum() * h
+    S = information(Z, counts) + counts.sum() * h
     room = counts < bounds.upper
     for _ in range(N - int(counts.sum())):
         s, V = np.linalg.eigh(alpha * S)
         inverse = 1.0 / (s + _shift(s))
-        image = np.square(Z @ V)
+        image = gains(Z, V)
         held = np.einsum("ij,ik,kj->j", V, h, V)
         gain = (image @ inverse**2 + held @ inverse**2) / (1.0 + alpha * (image @ inverse + held @ inverse))
         i = int(np.argmax(np.where(room, gain, -1.0)))
         counts[i] += 1
         room[i] = counts[i] < bounds.upper[i]
-        S += np.outer(Z[i], Z[i]) + h
+        z = np.atleast_2d(Z[i])
+        S += z.T @ z + h
     return counts
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from convexdesign.rounding.criterion import information
+
 __all__ = ["sparsify"]
 
 Array = NDArray[np.float64]
@@ -17,15 +19,16 @@ GROUPS = 2
 def sparsify(arms: Array, weights: Array, prior: Array | None = None) -> Array:
     """w' >= 0 with sum_i w'_i (u_i u_i', 1) = sum_i w_i (u_i u_i', 1) and at most r(r+1)/2 + 1 positive entries.
 
-    arms: (n, r) whitened arms; weights: (n,), nonnegative. The total weight and the information matrix are kept to
-    rounding, hence so is every criterion. A design already within the bound is returned unchanged. `prior` only sets
-    the coordinates in which "to rounding" is measured: those where prior + information is the identity.
+    arms: (n, r) whitened arms, or groups (n, k, r); weights: (n,), nonnegative. The total weight and the information
+    matrix are kept to rounding, hence so is every criterion. A design already within the bound is returned unchanged.
+    `prior` only sets the coordinates in which "to rounding" is measured: those where prior + information is the
+    identity.
 
     Source: Caratheodory's theorem in the space of pairs (vech(uu'), 1).
     """
     support = np.flatnonzero(weights > 0)
     U, w = arms[support], weights[support].astype(float)
-    r = arms.shape[1]
+    r = arms.shape[-1]
     lifted_dim = r * (r + 1) // 2 + 1
     if support.size <= lifted_dim:
         return weights
@@ -46,14 +49,15 @@ def sparsify(arms: Array, weights: Array, prior: Array | None = None) -> Array:
 
 def _lift(U: Array, w: Array, prior: Array | None) -> Array:
     """Rows (svec(u u'), 1), in coordinates where the information of the design is the identity."""
-    A = (U * w[:, None]).T @ U
+    A = information(U, w)
     if prior is not None:
         A = A + prior
     lam, Q = np.linalg.eigh(A)
     Z = U @ (Q / np.sqrt(np.maximum(lam, lam[-1] * 1e-14)))
-    rows, cols = np.triu_indices(U.shape[1])
+    rows, cols = np.triu_indices(U.shape[-1])
     scale = np.where(rows == cols, 1.0, np.sqrt(2.0))
-    return np.hstack([Z[:, rows] * Z[:, cols] * scale, np.ones((U.shape[0], 1))])
+    products = Z[..., rows] * Z[..., cols] * scale
+    return np.hstack([products if Z.ndim == 2 else products.sum(axis=1), np.ones((U.shape[0], 1))])
 
 
 def _drop_groups(lifted: Array, w: Array, groups: list[NDArray[np.intp]]) -> NDArray[np.intp]:

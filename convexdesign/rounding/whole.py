@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.problem.responses import squares
 from convexdesign.rounding.apportion import apportion, round_up
-from convexdesign.rounding.criterion import Criterion
+from convexdesign.rounding.criterion import Criterion, information
 from convexdesign.rounding.exchange import exchange
 from convexdesign.rounding.limits import Limits, completing_arms, limits
 from convexdesign.rounding.optimal import prove_optimal
@@ -91,10 +92,10 @@ def round_weights(
 ) -> Whole:
     """counts (k,) with sum n (for `ceil` at most n + support) whose phi(prior + sum_i n_i u_i u_i') is small.
 
-    arms (k, r): whitened candidates, rank r together with the prior; weights (k,), nonnegative, normalised here;
-    prior (r, r): TOTAL information held besides the n pulls. min_counts, max_counts: scalar or (k,).
-    reduce_support=False keeps every arm with weight (where constraints forbid moving weight between arms).
-    rng: restarts of the exchange, fixed by default; time_limit in seconds, for `optimal` only.
+    arms (k, r): whitened candidates, rank r together with the prior, or groups (k, l, r) of l responses each; weights
+    (k,), nonnegative, normalised here; prior (r, r): TOTAL information held besides the n pulls. min_counts,
+    max_counts: scalar or (k,). reduce_support=False keeps every arm with weight (where constraints forbid moving weight
+    between arms). rng: restarts of the exchange, fixed by default; time_limit in seconds, for `optimal` only.
 
     Raises InputError where limits cannot be met, or n pulls cannot estimate what is asked (the least n is named).
 
@@ -153,8 +154,7 @@ def _rounded(
 
 
 def _whole(arms: Array, counts: Counts, criterion: Criterion, prior: Array | None, method: Method) -> Whole:
-    used = np.flatnonzero(counts)
-    M = (arms[used] * counts[used, None]).T @ arms[used]
+    M = information(arms, counts)
     return Whole(counts, method, M if prior is None else M + prior, criterion)
 
 
@@ -184,8 +184,7 @@ def _trim(arms: Array, weights: Array, bounds: Limits, criterion: Criterion, pri
 
 
 def _value_on_range(arms: Array, weights: Array, criterion: Criterion, prior: Array | None) -> float:
-    used = np.flatnonzero(weights)
-    A = (arms[used] * weights[used, None]).T @ arms[used]
+    A = information(arms, weights)
     if prior is not None:
         A = A + prior
     Q = _range(A)
@@ -207,15 +206,16 @@ def _on_range(
 
     Arms outside that range are closed; unless they must appear, when everything stays as it is.
     """
-    used = np.flatnonzero((weights > 0) | (bounds.lower > 0))
-    A = (arms[used] * np.maximum(weights[used, None], 1e-3 / used.size)).T @ arms[used]
+    used = (weights > 0) | (bounds.lower > 0)
+    A = information(arms, np.where(used, np.maximum(weights, 1e-3 / np.count_nonzero(used)), 0.0))
     if prior is not None:
         A = A + prior / bounds.total
     Q = _range(A)
     on_range = criterion.projected(Q) if Q.shape[1] < A.shape[0] else None
     if on_range is None:
         return arms, bounds, criterion, prior
-    inside = np.linalg.norm(arms - arms @ Q @ Q.T, axis=1) <= 1e-7 * (np.linalg.norm(arms, axis=1) + 1e-300)
+    lost, size = (np.sqrt(squares(rows)) for rows in (arms - arms @ Q @ Q.T, arms))
+    inside = lost <= 1e-7 * (size + 1e-300)
     closed = Limits(bounds.total, bounds.lower, np.where(inside, bounds.upper, 0))
     if sum(closed.upper.tolist()) < bounds.total:
         return arms, bounds, criterion, prior

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import SolverError
 from convexdesign.problem.arms import Arms
+from convexdesign.problem.responses import gains
 from convexdesign.problem.targets import largest
 
 __all__ = ["Balance", "balance"]
@@ -43,12 +44,12 @@ def balance(arms: Arms, vectors: Floats, held: Floats, wanted: Floats, excluded:
     uniform = 1.0 / (m * wanted)
     chosen = _best(arms, vectors, uniform, excluded)[0]
     for _ in range(MOST_ROUNDS):
-        gains = (arms.take(chosen) @ vectors) ** 2 + held
-        size = float((gains / wanted).max()) or 1.0
+        each = gains(arms.take(chosen), vectors) + held
+        size = float((each / wanted).max()) or 1.0
         k = chosen.size
         result = linprog(
             np.append(np.zeros(k), -1.0),
-            A_ub=np.hstack([-(gains / wanted / size).T, np.ones((m, 1))]),
+            A_ub=np.hstack([-(each / wanted / size).T, np.ones((m, 1))]),
             b_ub=np.zeros(m),
             A_eq=np.append(np.ones(k), 0.0)[None, :],
             b_eq=[1.0],

@@ -25,6 +25,7 @@ from convexdesign.certificate import dimension, own_witness
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.arms import per_row
+from convexdesign.problem.responses import gains, spread, squares, stacked
 
 __all__ = ["TIE", "Derivatives", "least_eigenvectors", "outside_range"]
 
@@ -99,14 +100,27 @@ class Derivatives:
         change = _largest_change if problem.criterion is Criterion.MINIMAX else _change
         out = per_row(problem.arms, partial(change, vectors=self.vectors, levels=self.levels))
         if self.at.null.shape[1]:
-            out[outside_range(self.canonical, self.at)] = self.levels.max()
+            lost = np.flatnonzero(outside_range(self.canonical, self.at))
+            out[lost] = self._partly_outside(lost) if problem.responses > 1 else self.levels.max()
         return -out if problem.criterion.maximised else out
+
+    def _partly_outside(self, index: Indices) -> Floats:
+        """h - g for arms with several responses not all of which lie in the range of A: combinations of them may."""
+        groups = self.canonical.problem.arms.take(index)
+        outside = groups @ self.at.null
+        image = groups @ self.vectors
+        image = image - outside @ (np.linalg.pinv(outside, rcond=OUTSIDE_TOLERANCE) @ image)
+        gains = (image**2).sum(axis=1)
+        if self.canonical.problem.criterion is Criterion.MINIMAX:
+            return np.asarray((self.levels - gains).max(axis=1))
+        return np.asarray(self.levels[0] - gains.sum(axis=1))
 
     def toward(self, z: Floats) -> float:
         """The derivative towards the weights z (n,)."""
         problem = self.canonical.problem
         support = np.flatnonzero(z)
-        rows = np.sqrt(z[support])[:, None] * problem.arms.take(support)
+        arms = problem.arms.take(support)
+        rows = np.sqrt(spread(z[support], arms))[:, None] * stacked(arms)
         image = rows @ self.vectors
         if problem.criterion is Criterion.E:
             change = image.T @ image - self.at.value * np.eye(image.shape[1]) + self.held
@@ -139,15 +153,16 @@ def outside_range(canonical: Canonical, at: Evaluation) -> NDArray[np.bool_]:
 
 def _change(rows: Floats, vectors: Floats, levels: Floats) -> Floats:
     """h - g for each row, of the one part that all vectors make."""
-    return np.asarray(levels[0] - ((rows @ vectors) ** 2).sum(axis=1))
+    return np.asarray(levels[0] - squares(rows @ vectors))
 
 
 def _largest_change(rows: Floats, vectors: Floats, levels: Floats) -> Floats:
     """The largest h_j - g_j for each row, of parts of one vector each."""
-    return np.asarray((levels - (rows @ vectors) ** 2).max(axis=1))
+    return np.asarray((levels - gains(rows, vectors)).max(axis=1))
 
 
 def _least_change(rows: Floats, vectors: Floats, base: Floats) -> Floats:
-    """lambda_min(pp' - base) for each row, p its image."""
+    """lambda_min(pp' - base) for each row, p its image; of several responses the sum of their pp'."""
     image = rows @ vectors
-    return np.asarray(np.linalg.eigvalsh(image[:, :, None] * image[:, None, :] - base)[:, 0])
+    squared = image[:, :, None] * image[:, None, :] if image.ndim == 2 else image.transpose(0, 2, 1) @ image
+    return np.asarray(np.linalg.eigvalsh(squared - base)[:, 0])

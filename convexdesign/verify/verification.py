@@ -101,8 +101,8 @@ class Verification:
         derivative: the directional derivative of the criterion when effort moves from all arms alike to this one, the best
         first; none is an improvement (negative for variances, positive for log det and lambda_min) where one target
         decides and the design is optimal. Where several targets tie it is that of their maximum. variance: x'A(w)^+ x of
-        the arm's own mean. Where the design does not measure something: first the arms that together cure it, with an infinite
-        derivative those that do so alone, nan otherwise.
+        the arm's own mean, the largest where it has several responses. Where the design does not measure something:
+        first the arms that together cure it, with an infinite derivative those that do so alone, nan otherwise.
         """
         return worst_arms(self._canonical, self.weights, self._evaluation, _at_least_one(k))
 

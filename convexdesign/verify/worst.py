@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem.responses import ResponseRows
 from convexdesign.problem.targets import largest
 from convexdesign.verify.derivatives import Derivatives, outside_range
 from convexdesign.verify.improvement import cure, measures
@@ -55,14 +56,23 @@ def worst_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int) ->
         derivatives = each[index]
     else:
         index, derivatives = _missing_arms(canonical, weights, at, k)
-    rows = problem.arms.take(index) @ at.factor
-    price = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
-    price = price if problem.costs is None else price * problem.costs
-    variances = np.einsum("ij,ij->i", rows, rows) * price[index]
+    variances = _own_variances(problem, at, index)
     variances[outside_range(canonical, at)[index]] = np.inf
     names = [problem.arm_name(int(i)) for i in index]
     columns = {"arm": names, "weight": weights[index], "variance": variances, "derivative": derivatives}
     return pandas.DataFrame(columns, index=pandas.Index(index, name="index"))
+
+
+def _own_variances(problem: DesignProblem, at: Evaluation, index: Indices) -> Floats:
+    """x'A(w)^+ x of the arms at the indices, of several responses the largest, where they are measured."""
+    given = problem.inputs["arms"]
+    if isinstance(given, ResponseRows):
+        images = np.asarray(given.values[index].transpose(0, 2, 1) @ at.factor)
+        return np.asarray((images**2).sum(axis=2).max(axis=1))
+    rows = problem.arms.take(index) @ at.factor
+    price = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
+    price = price if problem.costs is None else price * problem.costs
+    return np.asarray(np.einsum("ij,ij->i", rows, rows) * price[index])
 
 
 def _stretched(canonical: Canonical, at: Evaluation) -> Floats:
