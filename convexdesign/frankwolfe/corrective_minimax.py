@@ -31,6 +31,12 @@ EQUAL_STEPS_ABOVE = 1.0
 # log f bends strongly where A is nearly singular: a step may not let the residuals grow by more than this.
 GROWTH = 8.0
 HALVINGS = 6
+# A start is judged with this share of uniform weights, so that no arm or target is at zero.
+TOUCH = 1e-3
+# With a larger gap a start is only mixed with uniform weights.
+FAR = 0.5
+# How near to a good start to begin, as a share of its gap.
+CLOSENESS = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,29 +122,66 @@ def _cheaper_system(n: int, m: int, r: int) -> type[Linearisation]:
 
 
 def _starting_point(problem: Problem, start: tuple[Floats, Floats] | None) -> Iterate:
-    """Strictly feasible weights (variances at most 1/1.1) and multipliers of the size they have at the optimum."""
+    """Strictly feasible weights, slacks and multipliers of the size they have at the optimum; near a start that is good."""
+    near = None if start is None else _near(problem, *start)
+    if near is not None:
+        return near
     n = problem.n
     weights = np.full(n, 1.0 / n) if start is None else 0.9 * start[0] + 0.1 / n
-    parts = whitened(problem.vectors, n, weights, problem.prior)
-    if parts is None:
+    around = _linearised(problem, weights)
+    if around is None:
         raise np.linalg.LinAlgError("the arms do not span their space")
-    variances = np.einsum("ij,ij->j", parts[1], parts[1])
+    variances = around.variances
     scale = 1.1 * float(variances.max())
-    slack = np.maximum(np.log(scale / variances), 0.1)
     mu = variances / variances.sum() if start is None else 0.9 * start[1] + 0.1 * variances / variances.sum()
-    at = _evaluate(problem, np.concatenate([scale * weights, slack]), np.concatenate([np.full(n, 0.5), scale * mu]))
+    x = np.concatenate([scale * weights, np.log(scale / variances)])
+    at = _evaluate(problem, x, np.concatenate([np.full(n, 0.5), scale * mu]))
     assert at is not None
     return at
+
+
+def _near(problem: Problem, weights: Floats, multipliers: Floats) -> Iterate | None:
+    """A point as near to the weights and multipliers as their own gap g allows; None where that is no better than afar.
+
+    Mixed with a share of g of uniform ones, and with all products x z at least a share of g of their mean at that gap:
+    nearer to the boundary, where most of the answer lies, the first steps would be cut short.
+    """
+    n, m = weights.size, multipliers.size
+    mixed = (1.0 - TOUCH) * weights + TOUCH / n
+    around = _linearised(problem, mixed)
+    if around is None:
+        return None
+    f = around.variances
+    mu = (1.0 - TOUCH) * multipliers + TOUCH * f / f.sum()
+    gap = float(f.max()) * float(around.pull(mu).max()) / float(mu @ f) - 1.0
+    if not gap <= FAR:
+        return None
+    share = CLOSENESS * gap
+    mixed = (1.0 - share) * weights + share / n
+    around = _linearised(problem, mixed)
+    if around is None:
+        return None
+    f = around.variances
+    scale = (1.0 + share) * float(f.max())
+    mu = (1.0 - share) * multipliers + share * f / f.sum()
+    pulled = around.pull(mu)
+    x = np.concatenate([scale * mixed, np.log(scale / f)])
+    z = np.concatenate([1.0 - pulled, scale * mu])
+    return _evaluate(problem, x, np.maximum(z, CLOSENESS * gap * scale / (n + m) / x))
+
+
+def _linearised(problem: Problem, weights: Floats) -> Linearisation | None:
+    parts = whitened(problem.vectors, problem.n, weights, problem.prior)
+    return None if parts is None else problem.linearise(*parts)
 
 
 def _evaluate(problem: Problem, x: Floats, z: Floats) -> Iterate | None:
     """The iterate at (x, z), or None where A(w) is numerically singular."""
     n = problem.n
     w, s, mu = x[:n], x[n:], z[n:]
-    parts = whitened(problem.vectors, n, w, problem.prior)
-    if parts is None:
+    around = _linearised(problem, w)
+    if around is None:
         return None
-    around = problem.linearise(*parts)
     pulled = around.pull(mu)
     f = around.variances
     r_d = 1.0 - pulled - z[:n]

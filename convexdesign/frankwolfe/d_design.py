@@ -19,7 +19,7 @@ from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
-from convexdesign.frankwolfe.warm_start import heaviest, joined
+from convexdesign.frankwolfe.warm_start import heaviest
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.problem import Canonical, Criterion
 
@@ -74,10 +74,11 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
     if start is None:
         return arms
     index = heaviest(start, 4 * dimension(r))
-    effort = np.sqrt(start.take(index))[:, None] * canonical.whiten_arms(index)
-    if canonical.prior is None and np.linalg.matrix_rank(effort) < r:
+    vectors = canonical.whiten_arms(index)
+    if canonical.prior is None and np.linalg.matrix_rank(np.sqrt(start.take(index))[:, None] * vectors) < r:
         return arms
-    arms = joined(arms, index, canonical.whiten_arms)
+    nonzero = vectors.any(axis=1)
+    arms = arms.united(WorkingSet(index[nonzero], vectors[nonzero]))
     weights = np.zeros(canonical.problem.arms.n)
     weights[index] = start.take(index)
     weights = weights.take(arms.index)

@@ -22,8 +22,8 @@ from convexdesign.design import Status
 from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
 from convexdesign.frankwolfe.found import Found
-from convexdesign.frankwolfe.minimax_start import first_members
-from convexdesign.frankwolfe.screen import Priced
+from convexdesign.frankwolfe.minimax_start import first_members, related_members
+from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
@@ -42,6 +42,8 @@ MASTER_SHARE = 0.1
 FINAL_SHARE = 0.3
 # Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
 FALL = 0.9
+# A related design with a smaller gap is begun from as it is.
+NEAR = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +84,7 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = Non
     """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
     tol = trace.tol
     arm_prices, target_prices = arm_screen(canonical, pass_first=True), target_pricing(canonical)
-    arms, targets = first_members(canonical, arm_prices, target_prices, start)
-    master_tol = _first_master_tol(canonical, arms, targets, tol)
+    arms, targets, master_tol = _first_master(canonical, arm_prices, target_prices, start, tol)
     best: tuple[float, Point] | None = None
     forgot_at = np.inf
     while True:
@@ -106,10 +107,30 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = Non
     return _found(canonical, best[1], ended, arm_prices.passes, 0.5 * (tol - best[0]))
 
 
-def _first_master_tol(canonical: Canonical, arms: WorkingSet, targets: WorkingSet, tol: float) -> float:
-    """All the way at once where everything is in the master already."""
+def _first_master(
+    canonical: Canonical, arm_prices: Screen, target_prices: Pricing, start: Start | None, tol: float
+) -> tuple[WorkingSet, WorkingSet, float]:
+    """The first arms and targets, and how far to solve over them.
+
+    A related design is priced as it is. Where it is near to the optimum, all that it lacks is its violators; otherwise
+    its members join those of a first master, so that a misleading one costs time and nothing else.
+    """
+    related = None if start is None else related_members(canonical, arm_prices, target_prices, start)
+    if related is not None:
+        arms, targets = related
+        assert arms.weights is not None
+        assert targets.weights is not None
+        point = _point(arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0))
+        prices = _price(point, arm_prices, target_prices, tol)
+        if prices.gap <= NEAR:
+            arms, targets, _ = _next_master(point, prices, False, tol)
+            return arms, targets, max(MASTER_SHARE * prices.gap, FINAL_SHARE * tol)
+    arms, targets = first_members(canonical, arm_prices, target_prices)
+    # All the way at once where everything is in the master already.
     everything = arms.size == canonical.problem.arms.n and targets.size == canonical.problem.targets.m
-    return 0.5 * tol if everything else MASTER_SHARE
+    if related is not None:
+        arms, targets = arms.united(related[0]), targets.united(related[1])
+    return arms, targets, 0.5 * tol if everything else MASTER_SHARE
 
 
 def _solve_master(
@@ -118,6 +139,10 @@ def _solve_master(
     warm = None if arms.weights is None or targets.weights is None else (arms.weights, targets.weights)
     answer = correct_minimax(arms.vectors, targets.vectors, master_tol, prior, warm, min(60, trace.iterations_left))
     trace.iterations += answer.steps
+    return _point(arms, targets, prior, answer)
+
+
+def _point(arms: WorkingSet, targets: WorkingSet, prior: Floats | None, answer: CorrectedMinimax) -> Point:
     lower, _ = dpotrf(combine(arms.vectors.T, answer.weights, prior), lower=1)
     factor = dtrtri(lower, lower=1)[0].T
     images = targets.vectors @ factor
@@ -135,8 +160,8 @@ def _price(point: Point, arms: Pricing, targets: Pricing, tol: float) -> Prices:
     level, height = float(point.variances.max()), float(point.sensitivities.max())
     worst = targets.price(point.factor, level * (1.0 + tol / 3.0))
     steepest = arms.price(point.root, height * (1.0 + tol / 3.0) - point.held)
-    value = max(level, float(worst.values.max()))
-    height = max(height, float(steepest.values.max()) + point.held)
+    value = max(level, float(worst.values.max(initial=0.0)))
+    height = max(height, float(steepest.values.max(initial=0.0)) + point.held)
     return Prices(worst, steepest, value, value * height / point.hits - 1.0, worst.below and steepest.below)
 
 

@@ -11,11 +11,11 @@ from convexdesign.frankwolfe.corrective_d import correct_d
 from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.target_pricing import Pricing
-from convexdesign.frankwolfe.warm_start import Start, heaviest, joined, started, targets_of_proof
+from convexdesign.frankwolfe.warm_start import Start, heaviest, started, with_proof
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical
 
-__all__ = ["first_members"]
+__all__ = ["first_members", "related_members"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -26,33 +26,39 @@ FEW = 64
 COARSE_GAP = 1e-3
 
 
-def first_members(
-    canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Start | None
-) -> tuple[WorkingSet, WorkingSet]:
-    """Arms and targets for the first master; with those of a related design to start from, if one is given.
-
-    Both sets only grow by a start, so that a misleading one costs time and nothing else.
-    """
+def first_members(canonical: Canonical, arm_screen: Screen, targets: Pricing) -> tuple[WorkingSet, WorkingSet]:
+    """Arms and targets for the first master."""
     size = batch_size(canonical.rank)
     pool = arm_pool(canonical, arm_screen)
     chosen, factor = _coarse_design(canonical, pool.vectors, max(2 * size, FEW))
     arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
-    own = None
-    if start is not None:
-        arms, own = started(canonical, arms, start)
-    priced = targets.price(factor if own is None else own, 0.0)
+    priced = targets.price(factor, 0.0)
     if canonical.problem.targets.m <= FEW:
         # A zero target (an oracle's best item) wants nothing, and has no logarithm.
         worst = np.flatnonzero(priced.values > 0.0)
-    elif own is None:
-        worst = violators(priced, 0.0, size, 0.5, factor)
     else:
-        both = violators(priced, 0.0, size, 0.5, own), violators(priced.at(factor), 0.0, size, 0.5, factor)
-        worst = np.union1d(*both)
-    members = WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
-    if start is not None and start.proof is not None:
-        members = joined(members, targets_of_proof(canonical, start.proof), canonical.whiten_targets)
-    return arms, members
+        worst = violators(priced, 0.0, size, 0.5, factor)
+    return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
+
+
+def related_members(
+    canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Start
+) -> tuple[WorkingSet, WorkingSet] | None:
+    """Arms and targets of a related design with weights and multipliers; None where it is singular here."""
+    anchors = arm_screen.front[spanning(arm_screen.vectors)]
+    arms, factor = started(canonical, anchors, start)
+    if factor is None:
+        return None
+    if start.proof is not None:
+        told = with_proof(canonical, start.proof, factor)
+        if told is not None:
+            return arms, told
+    priced = targets.price(factor, 0.0)
+    worst = violators(priced, 0.0, batch_size(canonical.rank), 0.5, factor)
+    values = priced.values.take(worst)
+    worst = worst[values > 0.0]
+    multipliers = np.full(worst.size, 1.0 / max(worst.size, 1))
+    return arms, WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0), multipliers)
 
 
 def _coarse_design(canonical: Canonical, vectors: Floats, size: int) -> tuple[Indices, Floats]:

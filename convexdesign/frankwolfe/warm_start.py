@@ -8,7 +8,6 @@ successor where it was eliminated, without any correspondence between the two pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,13 +20,13 @@ from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
 
-__all__ = ["Start", "heaviest", "joined", "loudest", "started", "targets_of_proof"]
+__all__ = ["Start", "heaviest", "loudest", "started", "with_proof"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # The weights given are mixed with this share of uniform ones: alone they might not even span.
-UNIFORM = 0.02
+UNIFORM = 1e-4
 # Vectors of the old proof shorter (squared) than this share of the longest proved nothing.
 FAINT = 1e-6
 
@@ -40,35 +39,40 @@ class Start:
     proof: Witness | None = None
 
 
-def started(canonical: Canonical, arms: WorkingSet, start: Start) -> tuple[WorkingSet, Floats | None]:
-    """The arms with the heaviest of the start, and F with FF' = A^-1 at its weights (nearly); None where A is singular."""
+def started(canonical: Canonical, anchors: Indices, start: Start) -> tuple[WorkingSet, Floats | None]:
+    """The heaviest arms of the start and the anchors, weighted (nearly) as there, and F with FF' = A^-1, if there is one."""
     index = heaviest(start.weights, 4 * dimension(canonical.rank))
-    arms = joined(arms, index, canonical.whiten_arms)
     weights = np.zeros(canonical.problem.arms.n)
     weights[index] = start.weights[index]
-    share = weights.take(arms.index)
+    index = np.union1d(index, anchors)
+    vectors = canonical.whiten_arms(index)
+    share = weights.take(index)
     share = (1.0 - UNIFORM) * share / share.sum() + UNIFORM / share.size
-    lower, info = dpotrf(combine(arms.vectors.T, share, canonical.prior), lower=1)
-    return arms, None if info else dtrtri(lower, lower=1)[0].T
+    lower, info = dpotrf(combine(vectors.T, share, canonical.prior), lower=1)
+    return WorkingSet(index, vectors, share), None if info else dtrtri(lower, lower=1)[0].T
 
 
-def targets_of_proof(canonical: Canonical, proof: Witness) -> Indices:
-    """Targets that a related design's proof points at, if it is of the same dimension."""
+def with_proof(canonical: Canonical, proof: Witness, factor: Floats) -> WorkingSet | None:
+    """The targets that a related design's proof points at, with multipliers; None where it says nothing here.
+
+    b'v = sqrt(mu) v'Cv for the target v that b was made from, so that C = FF' at the related weights gives the multiplier.
+    """
     if proof.vectors.shape[1] != canonical.problem.arms.d:
-        return np.empty(0, dtype=np.intp)
+        return None
     length = np.linalg.norm(proof.vectors @ canonical.inverse.T, axis=1) ** 2
     telling = heaviest(np.where(length > FAINT * length.max(), length, 0.0), 2 * batch_size(canonical.rank))
-    return loudest(canonical.problem.targets, proof.vectors.take(telling, axis=0))
-
-
-def joined(members: WorkingSet, index: Indices, whiten: Callable[[Indices], Floats]) -> WorkingSet:
-    """The members and the nonzero vectors at the indices."""
-    index = np.setdiff1d(index, members.index)
-    vectors = whiten(index)
+    proofs = proof.vectors.take(telling, axis=0)
+    index = loudest(canonical.problem.targets, proofs)
+    vectors = canonical.whiten_targets(index)
     nonzero = vectors.any(axis=1)
-    return WorkingSet(
-        np.concatenate([members.index, index[nonzero]]), np.concatenate([members.vectors, vectors[nonzero]])
-    )
+    index, vectors = index[nonzero], vectors[nonzero]
+    image = vectors @ factor
+    hits = ((proofs @ canonical.inverse.T) @ vectors.T) ** 2
+    variances = np.einsum("ij,ij->i", image, image)
+    own = hits.argmax(axis=1) if index.size else np.empty(0, dtype=np.intp)
+    multipliers = np.bincount(own, hits[np.arange(own.size), own], index.size) / variances**2
+    total = multipliers.sum()
+    return WorkingSet(index, vectors, multipliers / total) if np.isfinite(total) and total > 0.0 else None
 
 
 def loudest(targets: Targets, vectors: Floats) -> Indices:
