@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.read import read_rows
+from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.verify import verify
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def efficiencies(
     """The efficiency of a design under each classical criterion, relative to that criterion's own optimum.
 
     arms (n, d); exactly one of weights (n,), with sum 1, and counts (n,), whole numbers; noise_variance scalar or (n,), a
-    VARIANCE. Rows D, A, G (over the arms), I (average over the arms) and E; columns: value of the criterion at the design,
+    VARIANCE; or arms with several responses and their noise, as in `DesignProblem`. Rows D, A, G (over the arms, or the
+    responses), I (average over them) and E; columns: value of the criterion at the design,
     optimum (a proven bound on it), efficiency (proven lower bound), efficiency_high, note. D-efficiency is
     (det A / det A*)^(1/rank), the others are ratios of variances or eigenvalues. Where the arms do not span, A and E do
     not exist: their entries are nan and the note says why.
@@ -41,13 +42,14 @@ def efficiencies(
     """
     import pandas
 
-    rows = read_rows(arms, "arms")
+    rows = read_arms(arms)
+    points = rows.vectors if isinstance(rows, ResponseRows) else rows
     P = DesignProblem
     constructors: dict[str, Callable[..., DesignProblem]] = {
         "D": P.d_optimal,
         "A": P.a_optimal,
         "G": P.g_optimal,
-        "I": partial(P.i_optimal, region=rows),
+        "I": partial(P.i_optimal, region=points),
         "E": P.e_optimal,
     }
     if (weights is None) == (counts is None):

@@ -151,14 +151,15 @@ class ResponseRows(Rows):
         )
 
 
-def read_arms(source: Any) -> Rows:
+def read_arms(source: Any, counts: Sequence[int] | None = None) -> Rows:
     """Arms from whatever `read_rows` takes, or with several responses: an array (n, d, r), or a list of n matrices (d, r_i).
 
-    Where r = 1 they are ordinary arms. Matrices of different r_i are filled up with zero columns. Raises InputError naming
-    the place, as `read_rows` does.
+    Where r = 1 they are ordinary arms. Matrices of different r_i are filled up with zero columns; counts (n,) says how many
+    are not, in an array filled up already. Raises InputError naming the place, as `read_rows` does.
     """
     if isinstance(source, np.ndarray):
-        return _read_groups(source, None) if source.ndim == 3 else read_rows(source, "arms")
+        own = None if counts is None else np.asarray(counts, dtype=np.intp)
+        return _read_groups(source, own) if source.ndim == 3 else read_rows(source, "arms")
     if isinstance(source, (list, tuple)) and source and _is_matrix(source[0]):
         return _read_groups(*_filled_up(source))
     return read_rows(source, "arms")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
+from convexdesign.problem.responses import ResponseRows, read_arms
 
 __all__ = ["digest", "problem_from_json", "problem_to_json"]
 
@@ -132,6 +134,8 @@ def _rows_to_json(rows: Rows, name: str, beside: Path) -> dict[str, Any]:
     out: dict[str, Any] = {} if rows.names is None else {"names": list(rows.names)}
     if rows.columns is not None:
         out["columns"] = list(rows.columns)
+    if isinstance(rows, ResponseRows) and rows.counts is not None:
+        out["responses"] = rows.counts.tolist()
     if not isinstance(rows.held, np.ndarray):
         raise InputError(
             f"{rows.held!r} cannot be saved: a file cannot hold a function or a cluster's data. Write the {name} to an NPY "
@@ -145,8 +149,9 @@ def _rows_to_json(rows: Rows, name: str, beside: Path) -> dict[str, Any]:
 def _rows_from_json(data: dict[str, Any], name: str, beside: Path) -> Rows:
     values = np.asarray(data["values"], dtype=float) if "values" in data else _stored(data, name, beside)
     names, columns = data.get("names"), data.get("columns")
-    return Rows(
-        read_rows(values, name).held,
-        None if names is None else tuple(names),
-        None if columns is None else tuple(columns),
+    rows = read_arms(values, data.get("responses")) if name == "arms" else read_rows(values, name)
+    return replace(
+        rows,
+        names=None if names is None else tuple(names),
+        columns=None if columns is None else tuple(columns),
     )

@@ -150,7 +150,7 @@ def table(folder: Path, given: Any) -> list[Row]:
         raw = (folder / given).read_bytes()
         if raw[:6] == b"\x93NUMPY":
             head, _, body = raw[10:].partition(b"\n")
-            flat, d = [x for (x,) in struct.iter_unpack("<d", body)], ast.literal_eval(head.decode())["shape"][-1]
+            flat, (_, d) = [x for (x,) in struct.iter_unpack("<d", body)], ast.literal_eval(head.decode())["shape"]
             given = [flat[i : i + d] for i in range(0, len(flat), d)]
         else:  # the header, if there is one, is the line that starts with no number
             given = [r for r in csv.reader(raw.decode("utf-8-sig").split()) if r[0].strip("+-.")[:1].isdigit()]

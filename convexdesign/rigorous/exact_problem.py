@@ -16,10 +16,15 @@ from convexdesign.problem.targets import VectorTargets
 from convexdesign.rigorous.balls import ball
 from convexdesign.rigorous.data import ExactRows, Price, Scale, exact_rationals
 
-__all__ = ["ExactProblem", "read_exactly"]
+__all__ = ["SEVERAL_RESPONSES", "ExactProblem", "read_exactly"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+SEVERAL_RESPONSES = (
+    "proofs in exact arithmetic take arms with one response each; verify without rigorous=True, whose interval is proven up "
+    "to floating-point rounding"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,12 @@ class ExactProblem:
 
 
 def read_exactly(problem: DesignProblem) -> ExactProblem:
-    """The problem's own arrays, exactly; InputError where information held is not exactly positive semidefinite."""
+    """The problem's own arrays, exactly.
+
+    Raises InputError where information held is not exactly positive semidefinite, and for arms with several responses.
+    """
+    if problem.responses > 1:
+        raise InputError(SEVERAL_RESPONSES)
     # phi(x) may be held as rounded products; it is read from the arms as given.
     lifted = problem.kind == "variance-g-optimal"
     arms = ExactRows(problem.inputs["source"].source, lifted=True) if lifted else _rows(problem.arms)

@@ -50,6 +50,10 @@ def verify(
     (0.75, False, 1)
     """
     given = _nonnegative(problem, weights, counts)
+    if rigorous and problem.responses > 1:
+        from convexdesign.rigorous.exact_problem import SEVERAL_RESPONSES
+
+        raise InputError(SEVERAL_RESPONSES)
     w = given / float(given.sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the interval says how well the optimum is known
