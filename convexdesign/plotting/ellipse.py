@@ -12,19 +12,22 @@ from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import checked_weights
 from convexdesign.plotting.canvas import axes_or_new, tidy
 from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
+from convexdesign.problem.responses import ResponseRows, read_arms, read_noise, spread, stacked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["EllipseData", "ellipse_data", "plot_ellipse"]
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class EllipseData:
     """What `plot_ellipse` draws.
 
-    arms (n, 2), weights (n,), targets (m, 2), information A (2, 2), boundary (k, 2): points with z'A z = 1;
-    the first and the last coincide.
+    arms (n, 2), weights (n,); of arms with several responses every response vector, with its arm's weight; targets (m,
+    2), information A (2, 2), boundary (k, 2): points with z'A z = 1; the first and the last coincide.
     """
 
     arms: NDArray[np.float64]
@@ -54,21 +57,15 @@ def ellipse_data(
     region for theta; the largest v'z on it is the standard deviation of v'theta, times sqrt(N).
 
     arms: (n, 2). weights: (n,). targets: (m, 2) or None. noise_variance: s_i^2, a scalar or (n,), one where
-    None. prior: A0 (2, 2) or None. Raises InputError where the dimension is not two or A is singular (the
-    region is then an unbounded strip).
+    None; for arms (n, 2, r) with several responses also (n, r) or (n, r, r). prior: A0 (2, 2) or None. Raises
+    InputError where the dimension is not two or A is singular (the region is then an unbounded strip).
 
     >>> ellipse_data([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5]).boundary[0].round(6)
     array([1.414214, 0.      ])
     """
-    X = plane(arms, "arms")
     w = checked_weights(weights)
-    if w.size != len(X):
-        raise InputError(f"{w.size} weights for {len(X)} arms; give one weight an arm")
+    X, w, A = _information(arms, w, noise_variance)
     V = np.empty((0, 2)) if targets is None else plane(targets, "targets")
-    variance = np.broadcast_to(np.asarray(1.0 if noise_variance is None else noise_variance, float), w.shape)
-    if not np.all(variance > 0):
-        raise InputError("noise_variance must be positive for every arm")
-    A = X.T @ (X * (w / variance)[:, None])
     if prior is not None:
         A = A + np.asarray(prior, dtype=np.float64)
     scale, axes = np.linalg.eigh(A)
@@ -83,6 +80,22 @@ def ellipse_data(
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     circle[-1] = circle[0]
     return EllipseData(X, w, V, A, circle @ root)
+
+
+def _information(arms: ArrayLike, w: Floats, noise_variance: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
+    """What is measured: vectors (k, 2), their weights (k,), and sum_i w_i x_i x_i' / s_i^2."""
+    rows = read_arms(arms) if np.ndim(arms) == 3 else None
+    X = plane(rows.vectors.values if isinstance(rows, ResponseRows) else arms if rows is None else rows.values, "arms")
+    n = len(X) if rows is None else rows.n
+    if w.size != n:
+        raise InputError(f"{w.size} weights for {n} arms; give one weight an arm")
+    if isinstance(rows, ResponseRows):
+        Y = read_noise(noise_variance, rows)[1].take(np.arange(n))
+        return X, w[rows.places[0]], stacked(Y).T @ (stacked(Y) * spread(w, Y)[:, None])
+    variance = np.broadcast_to(np.asarray(1.0 if noise_variance is None else noise_variance, float), w.shape)
+    if not np.all(variance > 0):
+        raise InputError("noise_variance must be positive for every arm")
+    return X, w, X.T @ (X * (w / variance)[:, None])
 
 
 def plot_ellipse(

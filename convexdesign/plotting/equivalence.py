@@ -13,6 +13,7 @@ from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import arm_names, checked_weights
 from convexdesign.plotting.canvas import axes_or_new, tidy
 from convexdesign.plotting.palette import INK, OKABE_ITO
+from convexdesign.problem.responses import spread, stacked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +41,8 @@ def sensitivity(
 ) -> NDArray[np.float64]:
     """y_i' C M C y_i for every arm, C = A(w)^+, A(w) = A0 + sum_i w_i y_i y_i'; shape (n,).
 
-    arms: rows y_i = x_i/s_i, already divided by the noise's standard deviation, (n, d). M: (d, d) psd; what
+    arms: rows y_i = x_i/s_i, already divided by the noise's standard deviation, (n, d); of arms with r responses
+    their whitened rows (n, r, d), as `problem.arms.take` gives them, over which the sensitivity sums. M: (d, d) psd; what
     it is makes the criterion: A itself for D (then this is the variance function y'A^-1 y, and M may be left
     out), the identity for A, sum_j mu_j v_j v_j' with the certificate's multipliers for minimax.
     prior: A0 or None.
@@ -52,17 +54,17 @@ def sensitivity(
     array([2., 2.])
     """
     Y = np.asarray(arms, dtype=np.float64)
-    if Y.ndim != 2 or not np.all(np.isfinite(Y)):
+    if Y.ndim not in (2, 3) or not np.all(np.isfinite(Y)):
         raise InputError(f"arms must be a finite matrix with one row an arm, got shape {Y.shape}")
     w = checked_weights(weights)
     if w.size != len(Y):
         raise InputError(f"{w.size} weights for {len(Y)} arms; give one weight an arm")
-    A = Y.T @ (Y * w[:, None])
+    A = stacked(Y).T @ (stacked(Y) * spread(w, Y)[:, None])
     if prior is not None:
         A = A + np.asarray(prior, dtype=np.float64)
     C = np.linalg.pinv(A, rcond=1e-12, hermitian=True)
     middle = C if M is None else C @ np.asarray(M, dtype=np.float64) @ C
-    return np.einsum("ij,ij->i", Y @ middle, Y)
+    return np.asarray(((Y @ middle) * Y).reshape(len(Y), -1).sum(axis=1))
 
 
 def equivalence_data(
