@@ -154,16 +154,12 @@ def _methods(problem: DesignProblem, method: str, formulation: str | None, backe
     if method not in ("auto", "conic"):
         if not problem.weight_set.is_simplex:
             raise InputError(f"constraints on the weights need method='conic' (or 'auto'), not {method!r}")
-        if problem.responses > 1:
-            raise InputError(
-                f"method {method!r} takes arms with one response each; for several use method='conic' (or 'auto')"
-            )
         if problem.criterion not in CRITERIA[method]:
             known = ", ".join(c.value for c in CRITERIA[method])
             raise InputError(f"method {method!r} solves {known}; for {problem.criterion.value} use method='conic'")
     if method != "auto":
         return (method,)
-    if formulation is not None or backend is not None or not problem.weight_set.is_simplex or problem.responses > 1:
+    if formulation is not None or backend is not None or not problem.weight_set.is_simplex:
         return ("conic",)
     # Measured: where Frank-Wolfe applies it is the faster at every size; a conic program is its understudy.
     return ("frank-wolfe", "conic") if problem.criterion in CRITERIA["frank-wolfe"] else ("conic",)

@@ -19,6 +19,7 @@ from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.working_set import batch_size, violators
 from convexdesign.problem import Canonical
+from convexdesign.problem.responses import squares, stacked
 
 __all__ = ["average_design"]
 
@@ -42,7 +43,7 @@ def average_design(
             working.vectors, aim, master_tol, working.weights, canonical.prior, trace.iterations_left
         )
         trace.iterations += design.steps
-        factor, _ = dpotrf(combine(working.vectors.T, design.weights, canonical.prior), lower=1)
+        factor, _ = dpotrf(combine(stacked(working.vectors).T, design.weights, canonical.prior), lower=1)
         B = dpotrs(factor, aim, lower=1)[0]
         value = float(np.vdot(B, aim))
         held = 0.0 if canonical.prior is None else float(np.vdot(B, canonical.prior @ B))
@@ -54,8 +55,7 @@ def average_design(
             break
         fresh = violators(priced, (1.0 + 0.5 * tol) * value - held, batch_size(r), gap)
         if working.size > 2 * dimension(r):
-            image = working.vectors @ B
-            q = np.einsum("ij,ij->i", image, image) + held
+            q = squares(working.vectors @ B) + held
             working = working.kept((design.weights > 0.0) | (q > (1.0 - 3.0 * gap) * value), design.weights)
         else:
             working = working.kept(np.ones(working.size, dtype=bool), design.weights)

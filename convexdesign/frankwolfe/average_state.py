@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from convexdesign.frankwolfe.symmetric import columns, combine
+from convexdesign.frankwolfe.symmetric import columns, combine, summed, summed_blocks
 
 __all__ = ["AverageState", "average_state"]
 
@@ -29,7 +29,7 @@ SINGULAR = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class AverageState:
-    """Weights w (n,); in coordinates where A(w) = I: arms (r, n), L (r, k), prior (r, r); q (n,); f and phi."""
+    """Weights w (n,); in coordinates where A(w) = I: arms (r, n responses), L (r, k), prior (r, r); q (n,); f and phi."""
 
     weights: Floats
     arms: Floats
@@ -37,6 +37,11 @@ class AverageState:
     prior: Floats | None
     sensitivities: Floats
     value: float
+
+    @property
+    def responses(self) -> int:
+        """How many columns each arm has."""
+        return self.arms.shape[1] // self.weights.size
 
     @property
     def objective(self) -> float:
@@ -62,31 +67,37 @@ class AverageState:
 
     def curvature(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
         """The Hessian's block 2 tr(M N_i N_k), in coordinates where A = I, for i in first and k in second."""
-        Y, Z = columns(self.arms, first), columns(self.arms, second)
-        block: Floats = (Y.T @ Z) * ((self.aim.T @ Y).T @ (self.aim.T @ Z))
+        k = self.responses
+        Y, Z = columns(self.arms, first, k), columns(self.arms, second, k)
+        block = summed_blocks((Y.T @ Z) * ((self.aim.T @ Y).T @ (self.aim.T @ Z)), k)
         if self.prior is not None:
             mixed = self.prior @ self.aim
-            left = np.einsum("ij,ij->j", self.aim.T @ Y, mixed.T @ Y)
-            right = np.einsum("ij,ij->j", self.aim.T @ Z, mixed.T @ Z)
+            left = summed(np.einsum("ij,ij->j", self.aim.T @ Y, mixed.T @ Y), k)
+            right = summed(np.einsum("ij,ij->j", self.aim.T @ Z, mixed.T @ Z), k)
             block += left[:, None] + right + np.vdot(mixed, mixed)
         block *= 2.0
         return block
 
     def own_curvature(self) -> Floats:
         """The Hessian's diagonal, (n,)."""
-        out = np.einsum("ij,ij->j", self.arms, self.arms)
-        image = self.aim.T @ self.arms
-        out *= np.einsum("ij,ij->j", image, image)
+        k, image = self.responses, self.aim.T @ self.arms
+        if k == 1:
+            out = np.einsum("ij,ij->j", self.arms, self.arms)
+            out *= np.einsum("ij,ij->j", image, image)
+        else:
+            Y, L = (X.T.reshape(-1, k, X.shape[0]) for X in (self.arms, image))
+            out = ((Y @ Y.transpose(0, 2, 1)) * (L @ L.transpose(0, 2, 1))).sum(axis=(1, 2))
         if self.prior is not None:
             mixed = self.prior @ self.aim
-            out += 2.0 * np.einsum("ij,ij->j", image, mixed.T @ self.arms) + np.vdot(mixed, mixed)
+            out += 2.0 * summed(np.einsum("ij,ij->j", image, mixed.T @ self.arms), k) + np.vdot(mixed, mixed)
         return np.asarray(2.0 * out)
 
 
 def average_state(arms: Floats, aim: Floats, weights: Floats, prior: Floats | None = None) -> AverageState | None:
-    """The state at weights w (n,) of arms (r, n) with aim L (r, k); None where A(w) is numerically singular."""
+    """The state at weights w (n,) of arms (r, n responses) with aim L (r, k); None where A(w) is numerically singular."""
     support = np.flatnonzero(weights)
-    factor, info = dpotrf(combine(columns(arms, support), weights.take(support), prior), lower=1)
+    responses = arms.shape[1] // weights.size
+    factor, info = dpotrf(combine(columns(arms, support, responses), weights.take(support), prior), lower=1)
     diagonal = np.diagonal(factor)
     # A singular matrix may pass by rounding; an honest one has this much left of every direction.
     if info or diagonal.min() < SINGULAR * diagonal.max():
@@ -94,7 +105,7 @@ def average_state(arms: Floats, aim: Floats, weights: Floats, prior: Floats | No
     Y, _ = dtrtrs(factor, arms, lower=1)
     R, _ = dtrtrs(factor, aim, lower=1)
     image = R.T @ Y
-    q = np.einsum("ij,ij->j", image, image)
+    q = summed(np.einsum("ij,ij->j", image, image), responses)
     if prior is not None:
         half, _ = dtrtrs(factor, prior, lower=1)
         prior, _ = dtrtrs(factor, half.T, lower=1)

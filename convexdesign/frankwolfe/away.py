@@ -42,7 +42,7 @@ def away(
         arm, longest = _direction(point, level)
         share = 2.0 / (k + 2.0)
         step = share if longest > 0 else -share
-        if method.follows_log_det and canonical.prior is None:
+        if method.follows_log_det and canonical.prior is None and canonical.problem.responses == 1:
             step = _log_det_step(float(point.slope[arm]), level)
         step = float(np.clip(step, min(longest, 0.0), max(longest, 0.0)))
         weights = (1.0 - step) * weights

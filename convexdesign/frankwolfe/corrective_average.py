@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.average_state import AverageState, average_state
+from convexdesign.problem.responses import stacked
 
 __all__ = ["CorrectedAverage", "correct_average"]
 
@@ -41,9 +42,9 @@ def correct_average(
 ) -> CorrectedAverage:
     """min tr((A0 + sum_i w_i u_i u_i')^-1 LL') over the simplex, to a relative gap of tol or as far as steps lead.
 
-    arms (n, r) of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd.
+    arms (n, r), or groups of responses (n, l, r), of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd.
     """
-    columns = np.asfortranarray(arms.T)
+    columns = np.asfortranarray(stacked(arms).T)
     first = np.full(len(arms), 1.0 / len(arms)) if start is None else start / start.sum()
     state = average_state(columns, aim, first, prior)
     if state is None:

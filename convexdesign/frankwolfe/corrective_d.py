@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from convexdesign.frankwolfe.d_interior import d_interior
 from convexdesign.frankwolfe.d_state import d_state
 from convexdesign.frankwolfe.semismooth_newton import multiplicative_start, semismooth_newton
+from convexdesign.problem.responses import stacked
 
 __all__ = ["CorrectedD", "correct_d"]
 
@@ -45,12 +46,12 @@ def correct_d(
 ) -> CorrectedD:
     """max log det(A0 + sum_i w_i u_i u_i') over the simplex, to a relative gap max_i q_i / r - 1 <= tol.
 
-    arms (n, r) of full column rank in coordinates where they are of similar size; start (n,) weights to begin with;
-    prior A0 (r, r) psd. Newton's method first (unless newton is False), then, from its weights, the interior point. The
-    gap returned is that of the weights returned, whether or not it reaches tol.
+    arms (n, r), or groups of responses (n, k, r), of full column rank in coordinates where they are of similar size;
+    start (n,) weights to begin with; prior A0 (r, r) psd. Newton's method first (unless newton is False), then, from
+    its weights, the interior point. The gap returned is that of the weights returned, whether or not it reaches tol.
     """
-    n, r = arms.shape
-    columns = np.asfortranarray(arms.T)
+    n, r = arms.shape[0], arms.shape[-1]
+    columns = np.asfortranarray(stacked(arms).T)
     budget = NEWTON_STEPS + INTERIOR_STEPS if max_iter is None else max_iter
     if start is None:
         state = d_state(columns, np.full(n, r / n), prior)

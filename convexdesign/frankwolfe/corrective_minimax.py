@@ -21,6 +21,7 @@ from convexdesign.frankwolfe.dense_system import DenseSystem
 from convexdesign.frankwolfe.matrix_space import MatrixSpaceSystem
 from convexdesign.frankwolfe.minimax_state import Linearisation, Solve, whitened
 from convexdesign.frankwolfe.symmetric import dimension
+from convexdesign.problem.responses import stacked
 
 __all__ = ["CorrectedMinimax", "correct_minimax"]
 
@@ -54,10 +55,11 @@ class CorrectedMinimax:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The restricted problem: vectors (r, n + m) hold arms, then targets; linearise is the representation that suits."""
+    """The restricted problem: vectors (r, n responses + m) hold arms, then targets; linearise: what represents it best."""
 
     vectors: Floats
     n: int
+    responses: int
     prior: Floats | None
     linearise: type[Linearisation]
 
@@ -91,12 +93,14 @@ def correct_minimax(
 ) -> CorrectedMinimax:
     """min over the simplex of max_v t_v'(A0 + sum_i w_i u_i u_i')^-1 t_v, to a certified relative gap <= tol.
 
-    arms (n, r) and nonzero targets (m, r) in coordinates where the arms are of similar size; prior A0 (r, r) psd;
-    start: (weights, multipliers) to begin with. Returns the best certified pair met, whether or not it reaches tol.
+    arms (n, r), or groups of responses (n, k, r), and nonzero targets (m, r) in coordinates where the arms are of
+    similar size; prior A0 (r, r) psd; start: (weights, multipliers) to begin with. Returns the best certified pair met,
+    whether or not it reaches tol.
     """
-    (n, r), m = arms.shape, targets.shape[0]
-    vectors = np.asfortranarray(np.concatenate([arms, targets]).T)
-    problem = Problem(vectors, n, prior, _cheaper_system(n, m, r))
+    n, m = arms.shape[0], targets.shape[0]
+    rows = stacked(arms)
+    vectors = np.asfortranarray(np.concatenate([rows, targets]).T)
+    problem = Problem(vectors, n, len(rows) // n, prior, _cheaper_system(len(rows), m, rows.shape[1]))
     best = at = _starting_point(problem, start)
     step = 0
     for step in range(max_iter + 1):
@@ -171,8 +175,8 @@ def _near(problem: Problem, weights: Floats, multipliers: Floats) -> Iterate | N
 
 
 def _linearised(problem: Problem, weights: Floats) -> Linearisation | None:
-    parts = whitened(problem.vectors, problem.n, weights, problem.prior)
-    return None if parts is None else problem.linearise(*parts)
+    parts = whitened(problem.vectors, problem.n * problem.responses, weights, problem.prior)
+    return None if parts is None else problem.linearise(*parts, problem.responses)
 
 
 def _evaluate(problem: Problem, x: Floats, z: Floats) -> Iterate | None:

@@ -22,6 +22,7 @@ from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.warm_start import heaviest
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem.responses import spread, squares, stacked
 
 __all__ = ["d_design", "first_working_set"]
 
@@ -75,9 +76,10 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
         return arms
     index = heaviest(start, 4 * dimension(r))
     vectors = canonical.whiten_arms(index)
-    if canonical.prior is None and np.linalg.matrix_rank(np.sqrt(start.take(index))[:, None] * vectors) < r:
+    effort = np.sqrt(spread(start.take(index), vectors))[:, None] * stacked(vectors)
+    if canonical.prior is None and np.linalg.matrix_rank(effort) < r:
         return arms
-    nonzero = vectors.any(axis=1)
+    nonzero = squares(vectors) > 0.0
     arms = arms.united(WorkingSet(index[nonzero], vectors[nonzero]))
     weights = np.zeros(canonical.problem.arms.n)
     weights[index] = start.take(index)
@@ -87,7 +89,7 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
 
 def _inverse_factor(vectors: Floats, weights: Floats, prior: Floats | None) -> tuple[Floats, float, float]:
     """F with FF' = A(w)^-1, tr(A^-1 A0) and log det A."""
-    lower, _ = dpotrf(combine(vectors.T, weights, prior), lower=1)
+    lower, _ = dpotrf(combine(stacked(vectors).T, weights, prior), lower=1)
     inverse, _ = dtrtri(lower, lower=1)
     held = 0.0 if prior is None else float(np.vdot(inverse.T @ inverse, prior))
     return inverse.T, held, 2.0 * float(np.log(np.diagonal(lower)).sum())
@@ -95,7 +97,7 @@ def _inverse_factor(vectors: Floats, weights: Floats, prior: Floats | None) -> t
 
 def _without_idle(working: WorkingSet, design: CorrectedD, gap: float) -> WorkingSet:
     """Once there are many arms, forget those without weight that are far from getting any."""
-    r = working.vectors.shape[1]
+    r = working.vectors.shape[-1]
     keep = np.ones(working.size, dtype=bool)
     if working.size > 2 * dimension(r):
         keep = (design.weights > 0.0) | (design.variances > (1.0 - 3.0 * gap) * r)

@@ -30,7 +30,7 @@ STEP_TO_BOUNDARY = 0.99
 
 def d_interior(state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int = 60) -> tuple[DState, int]:
     """The state with the least gap met (at most tol, unless max_iter or rounding came first) and the steps taken."""
-    r, n = arms.shape
+    r, n = arms.shape[0], state.weights.size
     weights = np.maximum(state.weights, 0.01 * r / n)
     start = d_state(arms, weights, prior)
     if start is None:
@@ -86,14 +86,14 @@ def _to_boundary(x: Floats, dx: Floats, fraction: float) -> float:
 
 def _factorised(state: DState, diagonal: Floats) -> Callable[[Floats], Floats] | None:
     """The map rhs -> (G + diag(diagonal))^-1 rhs."""
-    Y, prior = state.arms, state.prior
-    r, n = Y.shape
+    Y, prior, k = state.arms, state.prior, state.responses
+    r, n = Y.shape[0], state.weights.size
     if n <= 2 * dimension(r):
-        matrix = gram(Y, prior)
+        matrix = gram(Y, prior, k)
         matrix.ravel()[:: n + 1] += diagonal
         factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         return None if info else lambda rhs: dpotrs(factor, rhs, lower=1)[0]
-    S = coordinates(Y, prior)
+    S = coordinates(Y, prior, k)
     matrix = (S / diagonal) @ S.T
     matrix.ravel()[:: S.shape[0] + 1] += 1.0
     factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from convexdesign.frankwolfe.symmetric import columns, combine
+from convexdesign.frankwolfe.symmetric import columns, combine, summed
 
 __all__ = ["DState", "d_state"]
 
@@ -26,13 +26,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DState:
-    """Weights w (n,) and, in coordinates where A(w) = I: arms (r, n), prior (r, r), q (n,), phi."""
+    """Weights w (n,) and, in coordinates where A(w) = I: arms (r, n responses), prior (r, r), q (n,), phi."""
 
     weights: Floats
     arms: Floats
     prior: Floats | None
     variances: Floats
     objective: float
+
+    @property
+    def responses(self) -> int:
+        """How many columns each arm has."""
+        return self.arms.shape[1] // self.weights.size
 
     @property
     def gap(self) -> float:
@@ -53,17 +58,18 @@ class DState:
 
 
 def d_state(arms: Floats, weights: Floats, prior: Floats | None = None) -> DState | None:
-    """The state at weights w (n,) of arms (r, n); None where A(w) is numerically singular."""
+    """The state at weights w (n,) of arms (r, n responses); None where A(w) is numerically singular."""
     support = np.flatnonzero(weights)
+    responses = arms.shape[1] // weights.size
     if 2 * support.size < weights.size:
-        A = combine(columns(arms, support), weights.take(support), prior)
+        A = combine(columns(arms, support, responses), weights.take(support), prior)
     else:
         A = combine(arms, weights, prior)
     factor, info = dpotrf(A, lower=1)
     if info:
         return None
     Y, _ = dtrtrs(factor, arms, lower=1)
-    q = np.einsum("ij,ij->j", Y, Y)
+    q = summed(np.einsum("ij,ij->j", Y, Y), responses)
     if prior is not None:
         half, _ = dtrtrs(factor, prior, lower=1)
         prior, _ = dtrtrs(factor, half.T, lower=1)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.minimax_state import Solve
-from convexdesign.frankwolfe.symmetric import combine, inner
+from convexdesign.frankwolfe.symmetric import combine, inner, summed, summed_blocks
 
 __all__ = ["DenseSystem"]
 
@@ -25,11 +25,11 @@ Floats = NDArray[np.float64]
 class DenseSystem:
     """Holds P = T'Y and J (m, n); see minimax_state.Linearisation."""
 
-    def __init__(self, Y: Floats, T: Floats, prior: Floats | None):
-        self.arms, self.targets, self.prior = Y, T, prior
+    def __init__(self, Y: Floats, T: Floats, prior: Floats | None, responses: int = 1):
+        self.arms, self.targets, self.prior, self.responses = Y, T, prior, responses
         self.variances: Floats = np.einsum("ij,ij->j", T, T)
         self.products: Floats = T.T @ Y
-        J = self.products * self.products
+        J = summed(self.products * self.products, responses)
         if prior is not None:
             J += inner(T, prior)[:, None]
         J /= self.variances[:, None]
@@ -45,6 +45,7 @@ class DenseSystem:
         stiffness = mu / s
         matrix = self.arms.T @ self.arms
         matrix *= (P.T * (2.0 * mu / self.variances)) @ P
+        matrix = summed_blocks(matrix, self.responses)
         matrix += (J.T * (stiffness - mu)) @ J
         if self.prior is not None:
             matrix += self._prior_terms(mu, self.prior)
@@ -66,5 +67,5 @@ class DenseSystem:
     def _prior_terms(self, mu: Floats, prior: Floats) -> Floats:
         """What A0 adds to tr(N_i N_k G) + tr(N_k N_i G): y_i'(A0 G + G A0) y_i, the same for k, and 2 tr(A0 A0 G)."""
         AG = prior @ combine(self.targets, mu / self.variances)
-        one_sided = inner(self.arms, AG + AG.T)
+        one_sided = inner(self.arms, AG + AG.T, responses=self.responses)
         return one_sided[:, None] + one_sided + 2.0 * float(np.vdot(prior, AG))

@@ -35,13 +35,13 @@ REFINE_ABOVE = 1e7
 class MatrixSpaceSystem:
     """See minimax_state.Linearisation."""
 
-    def __init__(self, Y: Floats, T: Floats, prior: Floats | None):
-        self.arms, self.targets, self.prior = Y, T, prior
+    def __init__(self, Y: Floats, T: Floats, prior: Floats | None, responses: int = 1):
+        self.arms, self.targets, self.prior, self.responses = Y, T, prior, responses
         self.variances: Floats = np.einsum("ij,ij->j", T, T)
 
     def pull(self, mu: Floats) -> Floats:
         """J' mu."""
-        return inner(self.arms, self._mean_target(mu), self.prior)
+        return inner(self.arms, self._mean_target(mu), self.prior, self.responses)
 
     def system(self, diagonal: Floats, mu: Floats, s: Floats) -> Solve | None:
         """Three Cholesky factorisations: of F D^-1 F', of I + R'MR, and for the multipliers of tight targets."""
@@ -100,7 +100,7 @@ class MatrixSpaceSystem:
         """F (p, n), Phi (m, p) and the diagonal g_a + g_b (p,), in the eigenvectors of G."""
         g, Q = np.linalg.eigh(self._mean_target(mu))
         prior = None if self.prior is None else Q.T @ self.prior @ Q
-        F = coordinates(Q.T @ self.arms, prior)
+        F = coordinates(Q.T @ self.arms, prior, self.responses)
         Phi = (coordinates(Q.T @ self.targets) / self.variances).T
         a, b = np.triu_indices(g.size, 1)
         return F, Phi, np.concatenate([2.0 * g, g[a] + g[b]])

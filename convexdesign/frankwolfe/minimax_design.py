@@ -31,6 +31,7 @@ from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.problem import Canonical
+from convexdesign.problem.responses import squares, stacked
 
 __all__ = ["minimax_design"]
 
@@ -143,15 +144,14 @@ def _solve_master(
 
 
 def _point(arms: WorkingSet, targets: WorkingSet, prior: Floats | None, answer: CorrectedMinimax) -> Point:
-    lower, _ = dpotrf(combine(arms.vectors.T, answer.weights, prior), lower=1)
+    lower, _ = dpotrf(combine(stacked(arms.vectors).T, answer.weights, prior), lower=1)
     factor = dtrtri(lower, lower=1)[0].T
     images = targets.vectors @ factor
     variances = np.einsum("jk,jk->j", images, images)
     eigenvalues, axes = np.linalg.eigh((images.T * answer.multipliers) @ images)
     root = factor @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0)))
     held = 0.0 if prior is None else float(np.vdot(root, prior @ root))
-    hit = arms.vectors @ root
-    sensitivities = np.einsum("ij,ij->i", hit, hit) + held
+    sensitivities = squares(arms.vectors @ root) + held
     hits = float(answer.multipliers @ variances**2)
     return Point(arms, targets, answer, factor, root, held, hits, variances, sensitivities, images)
 
@@ -198,8 +198,7 @@ def _record(canonical: Canonical, trace: Trace, point: Point, prices: Prices) ->
 
 
 def _found(canonical: Canonical, point: Point, ended: Status | None, passes: float, allowance: float) -> Found:
-    whitened = point.arms.vectors @ point.factor
-    leverages = point.answer.weights * np.einsum("ij,ij->i", whitened, whitened)
+    leverages = point.answer.weights * squares(point.arms.vectors @ point.factor)
     weights = np.zeros(canonical.problem.arms.n)
     weights[point.arms.index] = trimmed(point.answer.weights, leverages, allowance)
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T

@@ -14,6 +14,7 @@ from convexdesign.frankwolfe.target_pricing import Pricing
 from convexdesign.frankwolfe.warm_start import Start, heaviest, started, with_proof
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical
+from convexdesign.problem.responses import stacked
 
 __all__ = ["first_members", "related_members"]
 
@@ -69,6 +70,6 @@ def _coarse_design(canonical: Canonical, vectors: Floats, size: int) -> tuple[In
     pool = first_arms(vectors, 4 * min(dimension(r), 750))
     vectors = vectors.take(pool, axis=0)
     design = correct_d(vectors, COARSE_GAP, prior=canonical.prior)
-    lower, _ = dpotrf(combine(vectors.T, design.weights, canonical.prior), lower=1)
+    lower, _ = dpotrf(combine(stacked(vectors).T, design.weights, canonical.prior), lower=1)
     members = np.union1d(heaviest(design.weights, size), spanning(vectors))
     return pool.take(members), dtrtri(lower, lower=1)[0].T

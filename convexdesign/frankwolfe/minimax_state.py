@@ -33,11 +33,11 @@ Solve = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
 class Linearisation(Protocol):
-    """The problem around weights w, from whitened arms Y (r, n), targets T (r, m) and prior (r, r) or None."""
+    """The problem around weights w, from whitened arms Y (r, n responses), targets T (r, m) and prior (r, r) or None."""
 
     variances: Floats
 
-    def __init__(self, Y: Floats, T: Floats, prior: Floats | None) -> None: ...
+    def __init__(self, Y: Floats, T: Floats, prior: Floats | None, responses: int = 1) -> None: ...
 
     def pull(self, mu: Floats) -> Floats:
         """J' mu, shape (n,)."""
@@ -56,7 +56,7 @@ class Linearisation(Protocol):
 def whitened(
     vectors: Floats, n: int, weights: Floats, prior: Floats | None
 ) -> tuple[Floats, Floats, Floats | None] | None:
-    """Arms (r, n), targets (r, m) and prior where A(w) = I; vectors (r, n + m) holds arms, then targets.
+    """Arms (r, n), targets (r, m) and prior where A(w) = I; vectors (r, n + m) holds n columns of arms, then targets.
 
     None where A(w) is numerically singular.
     """

@@ -13,6 +13,7 @@ from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
+from convexdesign.problem.responses import squares, stacked
 
 __all__ = ["minimax_whole"]
 
@@ -42,12 +43,12 @@ def minimax_whole(canonical: Canonical, trace: Trace) -> Found | None:
     if answer.gap > trace.tol and limit is None:
         return None
     weights = answer.weights
-    factor = dtrtri(dpotrf(combine(arms.T, weights, canonical.prior), lower=1)[0], lower=1)[0].T
-    images, whitened = targets @ factor, arms @ factor
+    factor = dtrtri(dpotrf(combine(stacked(arms).T, weights, canonical.prior), lower=1)[0], lower=1)[0].T
+    images = targets @ factor
     value = float(np.einsum("ij,ij->i", images, images).max()) * canonical.target_scale
     support = int(np.count_nonzero(weights > 1e-9))
     trace.record(value, value / (1.0 + answer.gap), answer.gap, support, index.size)
-    leverages = weights * np.einsum("ij,ij->i", whitened, whitened)
+    leverages = weights * squares(arms @ factor)
     weights = trimmed(weights, leverages, 0.5 * (trace.tol - answer.gap))
     vectors = (np.sqrt(answer.multipliers)[:, None] * images) @ (canonical.basis @ factor).T
     return Found(weights, Witness(index, vectors), limit if answer.gap > trace.tol else None, 0.0)

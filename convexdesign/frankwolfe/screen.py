@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.problem.responses import squares
+
 __all__ = ["FEW_ENTRIES", "Priced", "Screen"]
 
 Floats = NDArray[np.float64]
@@ -36,7 +38,10 @@ LIFT = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """Vectors (k, r) of the front with their indices and values; below: no vector at all exceeds the level."""
+    """Vectors (k, r) of the front with their indices and values; below: no vector at all exceeds the level.
+
+    Arms with several responses are groups (k, l, r) of vectors, their values sums.
+    """
 
     index: Indices
     vectors: Floats
@@ -45,8 +50,7 @@ class Priced:
 
     def at(self, factor: Floats) -> Priced:
         """The same vectors with their values at another F; nothing is known of others."""
-        image = self.vectors @ factor
-        return Priced(self.index, self.vectors, np.einsum("ij,ij->i", image, image), False)
+        return Priced(self.index, self.vectors, squares(self.vectors @ factor), False)
 
 
 class Screen:
@@ -96,8 +100,7 @@ class Screen:
         return Priced(self.front, self.vectors, values, below)
 
     def _front_values(self, factor: Floats) -> Floats:
-        image = self.vectors @ factor
-        return np.asarray(np.einsum("ij,ij->i", image, image))
+        return squares(self.vectors @ factor)
 
     def _stretch(self, factor: Floats) -> float:
         if self._inverse is None:

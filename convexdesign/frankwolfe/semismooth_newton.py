@@ -73,11 +73,12 @@ def _newton_direction(state: DState, theta: float) -> Floats | None:
     kept = w * q * q + q > 1.0
     free = np.flatnonzero(kept)
     leaving = np.flatnonzero(~kept & (w > 0.0))
-    Y = columns(state.arms, free)
+    k = state.responses
+    Y = columns(state.arms, free, k)
     rhs = q.take(free) - 1.0
     if leaving.size:
-        lost = combine(columns(state.arms, leaving), w.take(leaving), state.prior)
-        rhs += inner(Y, lost, state.prior)
+        lost = combine(columns(state.arms, leaving, k), w.take(leaving), state.prior)
+        rhs += inner(Y, lost, state.prior, k)
     floor = 0.1 * state.arms.shape[0] / free.size
     solution = _solve(Y, state.prior, theta / np.maximum(w.take(free), floor), rhs)
     if solution is None:
@@ -90,12 +91,13 @@ def _newton_direction(state: DState, theta: float) -> Floats | None:
 
 def _solve(Y: Floats, prior: Floats | None, diagonal: Floats, rhs: Floats) -> Floats | None:
     """(G + diag(diagonal))^-1 rhs, in whichever space is smaller; None where rounding makes it indefinite."""
+    k = Y.shape[1] // rhs.size
     if rhs.size <= dimension(Y.shape[0]):
-        matrix = gram(Y, prior)
+        matrix = gram(Y, prior, k)
         matrix.ravel()[:: rhs.size + 1] += diagonal
         factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         return None if info else dpotrs(factor, rhs, lower=1)[0]
-    S = coordinates(Y, prior)
+    S = coordinates(Y, prior, k)
     matrix = (S / diagonal) @ S.T
     matrix.ravel()[:: S.shape[0] + 1] += 1.0
     factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)

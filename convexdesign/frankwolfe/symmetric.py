@@ -5,7 +5,8 @@ u_i u_i' into the same formula for N_i. With the inner product <M, N> = tr(MN) t
 R^p, p = r(r+1)/2; a design problem with more than p arms has a Gram matrix of rank p only, and is better
 solved in these p coordinates.
 
-Arms are columns here, Y (r, n): that is how triangular solves return them.
+Arms are columns here, Y (r, n): that is how triangular solves return them. An arm with k responses is k columns in a row,
+Y (r, n k), and N_i the sum of their u u' (plus A0): all functions then sum over them.
 """
 
 from __future__ import annotations
@@ -15,46 +16,60 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner"]
+__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "summed", "summed_blocks"]
 
 Floats = NDArray[np.float64]
 
 
+def summed(values: Floats, responses: int) -> Floats:
+    """The sums over each arm's columns, along the last axis."""
+    return values if responses == 1 else values.reshape(*values.shape[:-1], -1, responses).sum(axis=-1)
+
+
+def summed_blocks(matrix: Floats, responses: int) -> Floats:
+    """The sums over each pair of arms' columns, (n, m) from (n k, m k)."""
+    return matrix if responses == 1 else summed(summed(matrix, responses).T, responses).T
+
+
 def combine(Y: Floats, x: Floats, prior: Floats | None = None) -> Floats:
-    """sum_i x_i N_i for x >= 0, shape (r, r)."""
-    Z = Y * np.sqrt(x)
+    """sum_i x_i N_i for x (n,) >= 0, shape (r, r)."""
+    root = np.sqrt(x)
+    Z = Y * (root if x.size == Y.shape[1] else np.repeat(root, Y.shape[1] // x.size))
     total: Floats = Z @ Z.T  # a product with its own transpose takes half the work
     return total if prior is None else total + x.sum() * prior
 
 
-def inner(Y: Floats, M: Floats, prior: Floats | None = None) -> Floats:
+def inner(Y: Floats, M: Floats, prior: Floats | None = None, responses: int = 1) -> Floats:
     """<N_i, M> for every arm and a symmetric M, shape (n,)."""
-    values: Floats = np.einsum("ij,ij->j", Y, M @ Y)
+    values = summed(np.einsum("ij,ij->j", Y, M @ Y), responses)
     return values if prior is None else values + np.vdot(prior, M)
 
 
-def gram(Y: Floats, prior: Floats | None = None) -> Floats:
+def gram(Y: Floats, prior: Floats | None = None, responses: int = 1) -> Floats:
     """<N_i, N_k>, shape (n, n): the squared inner products of the arms when there is no prior."""
     products: Floats = Y.T @ Y
     products *= products
+    products = summed_blocks(products, responses)
     if prior is not None:
-        cross = np.einsum("ij,ij->j", Y, prior @ Y)
+        cross = inner(Y, prior, responses=responses)
         products += cross[:, None] + cross + np.vdot(prior, prior)
     return products
 
 
-def columns(Y: Floats, index: NDArray[np.intp]) -> Floats:
+def columns(Y: Floats, index: NDArray[np.intp], responses: int = 1) -> Floats:
     """The arms at the indices, (r, k); gathered as rows of Y', which lie together in memory."""
+    if responses > 1:
+        index = (responses * index[:, None] + np.arange(responses)).ravel()
     return Y.T.take(index, axis=0).T
 
 
-def coordinates(Y: Floats, prior: Floats | None = None) -> Floats:
+def coordinates(Y: Floats, prior: Floats | None = None, responses: int = 1) -> Floats:
     """Coordinates of N_i in an orthonormal basis of the symmetric matrices, shape (p, n).
 
     They are M_aa, then sqrt(2) M_ab for a < b, so that inner products of columns are traces of products.
     """
     rows, cols, factor = _index(Y.shape[0])
-    out: Floats = Y[rows] * Y[cols]
+    out = summed(Y[rows] * Y[cols], responses)
     out *= factor[:, None]
     if prior is not None:
         out += (prior[rows, cols] * factor)[:, None]

@@ -19,6 +19,7 @@ from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
+from convexdesign.problem.responses import stacked
 
 __all__ = ["Start", "heaviest", "loudest", "started", "with_proof"]
 
@@ -48,7 +49,7 @@ def started(canonical: Canonical, anchors: Indices, start: Start) -> tuple[Worki
     vectors = canonical.whiten_arms(index)
     share = weights.take(index)
     share = (1.0 - UNIFORM) * share / share.sum() + UNIFORM / share.size
-    lower, info = dpotrf(combine(vectors.T, share, canonical.prior), lower=1)
+    lower, info = dpotrf(combine(stacked(vectors).T, share, canonical.prior), lower=1)
     return WorkingSet(index, vectors, share), None if info else dtrtri(lower, lower=1)[0].T
 
 

@@ -9,7 +9,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.frankwolfe.screen import Priced
-from convexdesign.frankwolfe.symmetric import dimension
+from convexdesign.frankwolfe.symmetric import coordinates, dimension
+from convexdesign.problem.responses import squares, stacked
 
 __all__ = ["WorkingSet", "batch_size", "first_arms", "peaked", "spanning", "violators"]
 
@@ -25,7 +26,10 @@ SAME = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class WorkingSet:
-    """Indices (k,), whitened vectors (k, r), and weights (k,) to start from, zero for those just added."""
+    """Indices (k,), whitened vectors (k, r), and weights (k,) to start from, zero for those just added.
+
+    Arms with several responses are groups (k, l, r) of vectors.
+    """
 
     index: Indices
     vectors: Floats
@@ -74,6 +78,9 @@ def violators(priced: Priced, level: float, limit: int, gap: float, factor: Floa
     unit = priced.vectors.take(order, axis=0)
     if factor is not None:
         unit = unit @ factor
+    if unit.ndim == 3:
+        # Groups are compared by the information they give, whose cosine is for single vectors that of these, squared.
+        unit = coordinates(stacked(unit).T, responses=unit.shape[1]).T
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
     apart = min(0.5, np.sqrt(max(gap, 0.0)) / 4.0)
     taken = _apart(unit, apart, limit)
@@ -109,7 +116,7 @@ def first_arms(vectors: Floats, size: int) -> Indices:
     n = vectors.shape[0]
     if n <= size:
         return np.arange(n)
-    leverage = np.einsum("ij,ij->i", vectors, vectors)
+    leverage = squares(vectors)
     if not peaked(vectors):
         upper = np.flatnonzero(leverage >= np.median(leverage))
         chosen = np.random.default_rng(0).choice(upper, min(size, upper.size), replace=False)
@@ -120,17 +127,17 @@ def first_arms(vectors: Floats, size: int) -> Indices:
 
 def peaked(vectors: Floats) -> bool:
     """Whether some leverages |u_i|^2 stand out, more than twice the median: only then do they say which arms matter."""
-    leverage = np.einsum("ij,ij->i", vectors, vectors)
+    leverage = squares(vectors)
     return bool(leverage.max() > 2.0 * np.median(leverage))
 
 
 def spanning(vectors: Floats) -> Indices:
-    """Indices of r rows (n, r) that span as far as the rows do, large and well apart, by QR with pivoting."""
-    r = vectors.shape[1]
+    """Indices of r rows (n, r) that span as far as the rows do, large and well apart, by QR with pivoting; or of groups."""
+    r = vectors.shape[-1]
     size = max(2000, 4 * r)
     if vectors.shape[0] > size:
         # Pivoting over the longest rows usually suffices, and costs little.
-        length = np.einsum("ij,ij->i", vectors, vectors)
+        length = squares(vectors)
         longest = np.argpartition(-length, size - 1)[:size]
         pivots, full = _pivots(vectors.take(longest, axis=0))
         if full:
@@ -139,10 +146,13 @@ def spanning(vectors: Floats) -> Indices:
 
 
 def _pivots(vectors: Floats) -> tuple[Indices, bool]:
-    r = vectors.shape[1]
-    triangle, order = scipy.linalg.qr(vectors.T, mode="r", pivoting=True, check_finite=False)
+    r = vectors.shape[-1]
+    rows = stacked(vectors)
+    triangle, order = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diagonal(triangle))
     full = diagonal.size == r and bool(diagonal[-1] > 1e-3 * diagonal[0])
+    if vectors.ndim == 3:
+        return np.unique(order[:r] // vectors.shape[1]), full
     return np.asarray(order[:r], dtype=np.intp), full
 
 
