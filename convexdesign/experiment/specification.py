@@ -28,12 +28,14 @@ __all__ = ["ALGORITHMS", "algorithm_from", "describe"]
 
 # What an algorithm is called in a store, and its arguments beyond those of all, each an attribute of the same name.
 ALGORITHMS: dict[str, tuple[type[Identifier], tuple[str, ...]]] = {
-    "h-rage": (HRage, ("variance_bounds", "burn_in", "known_variances", "noise")),
+    "h-rage": (HRage, ("variance_bounds", "burn_in", "known_variances", "noise", "margin")),
     "rage": (Rage, ("variance_bounds",)),
     "martingale": (MartingaleElimination, ("variance_bounds", "known_variances", "noise")),
     "static": (StaticAllocation, ("variance_bounds", "known_variances", "design")),
     "oracle": (OracleAllocation, ("theta", "noise_variance", "heteroskedastic")),
 }
+# What arguments were before they existed, for stores that are older.
+BEFORE: dict[str, dict[str, Any]] = {"h-rage": {"margin": "fixed"}}
 # Arms are kept in the store as they are; more numbers than this do not belong into an event.
 MOST_NUMBERS = 5_000_000
 
@@ -85,7 +87,7 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
         epsilon=specification["epsilon"],
         max_samples=specification["max_samples"],
         rng=_generator(specification["rng"]),
-        **specification["options"],
+        **BEFORE.get(kind, {}) | specification["options"],
     )
     return algorithm
 

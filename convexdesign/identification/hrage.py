@@ -17,6 +17,7 @@ from convexdesign.identification.burn_in import BURN_INS, burn_in_budget, check_
 from convexdesign.identification.gap_elimination import GapElimination
 from convexdesign.identification.identifier import CONTRADICTION_LEVEL
 from convexdesign.identification.result import Status
+from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import read_positive
@@ -25,6 +26,7 @@ __all__ = ["HRage"]
 
 Floats = NDArray[np.float64]
 
+MARGINS = ("achieved", "fixed")
 # Budgets that do not look at the design they are for need one that is optimal to this gap, far less than their slack.
 OPTIMAL_ENOUGH = 1e-2
 
@@ -36,11 +38,14 @@ class HRage(GapElimination):
     "sharp" (default), "paper", "released", or "adaptive", which finds out from the data and needs no tight bounds
     (or none at all; see `AdaptiveBurnIn`). noise: "gaussian", or "sub-gaussian" for strictly sub-Gaussian rewards, whose
     burn-in is a little longer. Half of delta is for the burn-in, the rest for the rounds.
+    margin: "achieved" (default): the rounds use the upper ends of the intervals that the burn-in proves for the variances,
+    which lie at most 1.5 times above the estimates and mostly far less; "fixed": the estimates times 1.5, as in the paper,
+    and always so for the burn-ins "paper" and "released".
     known_variances: (n,) or scalar VARIANCES; no burn-in then, and shorter rounds. Other arguments as in `Identifier`.
 
     `variances` holds the plugged-in variances (n,) after the burn-in, `burn_in` the estimator with all its state, made
     when its first batch is planned.
-    Source: Weltz et al. (2023), section 4, algorithm H-RAGE.
+    Source: Weltz et al. (2023), section 4, algorithm H-RAGE; intervals: `IntervalBound`.
 
     >>> import convexdesign as cd
     >>> world = cd.instances.experiment_2(omega=0.3)
@@ -62,6 +67,7 @@ class HRage(GapElimination):
         known_variances: ArrayLike | None = None,
         *,
         noise: Noise = "gaussian",
+        margin: str = "achieved",
         epsilon: float = 0.0,
         max_samples: int | None = None,
         rng: np.random.Generator | int | None = None,
@@ -71,13 +77,17 @@ class HRage(GapElimination):
             raise InputError(f"burn_in is {burn_in!r}; choose one of {', '.join(BURN_INS)}")
         if noise not in ("gaussian", "sub-gaussian"):
             raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
+        if margin not in MARGINS:
+            raise InputError(f"margin is {margin!r}; choose one of {', '.join(MARGINS)}")
         self.noise: Noise = noise
+        self.margin = margin
         self.known_variances = read_positive(
             known_variances, "known_variances", self.arms.shape[0], "a noise VARIANCE must be positive"
         )
         needs = None if burn_in == "adaptive" or self.known_variances is not None else f"burn_in={burn_in!r}"
         self.variance_bounds = variance_range(variance_bounds, needs)
         self.variances: Floats | None = self.known_variances
+        self._least_variances: Floats | None = None
         self.burn_in_kind = burn_in
         if needs is not None and self.variance_bounds is not None:
             check_burn_in(burn_in, self.variance_bounds)
@@ -138,14 +148,16 @@ class HRage(GapElimination):
 
     def _plug_in(self) -> tuple[Floats, float]:
         assert self.variances is not None
-        # Known variances leave out the factor 1.5 that estimated ones may be off.
-        return self.variances, 2.0 if self.known_variances is not None else 3.0
+        # Known variances and upper ends leave out the factor 1.5 that estimates may be off.
+        return self.variances, 3.0 if self._least_variances is None and self.known_variances is None else 2.0
 
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         if self.known_variances is not None:
             return self.known_variances, self.known_variances
         if self.rounds:
             # What the burn-in promises; rewards that deny it also tell of noise that is no quadratic form x'Sigma x.
+            if self._least_variances is not None:
+                return self._least_variances, self.variances
             return 0.5 * self._plug_in()[0], 1.5 * self._plug_in()[0]
         return self.variance_bounds
 
@@ -178,8 +190,30 @@ class HRage(GapElimination):
         self.burn_in.tell(self.burn_in.ask(), observations.of_arms(self._usable))
         self.burn_in_samples += observations.total
         if self.burn_in.done:
-            result = self.burn_in.result()
-            found = result.variances if isinstance(result, VarianceModel) else result
-            # Arms that cannot be pulled play no part in what follows; any positive number will do.
-            self.variances = np.full(self.arms.shape[0], found.max())
-            self.variances[self._usable] = found
+            least, self.variances = self._proven()
+            self._least_variances = least
+
+    def _proven(self) -> tuple[Floats | None, Floats]:
+        """Lower ends, if the margin is the achieved one, and the variances (n,) to plug in: upper ends or estimates."""
+        burn_in = self.burn_in
+        if isinstance(burn_in, AdaptiveBurnIn):
+            low, high = burn_in.phases[-1].low, burn_in.phases[-1].high
+            estimates = burn_in.result()
+        else:
+            assert isinstance(burn_in, Head)
+            assert self.variance_bounds is not None
+            model = burn_in.result()
+            estimates = model.variances
+            # The event of the burn-in's budget, for the pulls that were made: its probability is not spent twice.
+            bound = IntervalBound.of(burn_in.plan, burn_in.stage_1, burn_in.stage_2, self.delta / 2.0, self.noise)
+            low, high = bound.intervals(model.unclipped, *self.variance_bounds)
+        if self.margin == "fixed" or self.burn_in_kind in ("paper", "released"):
+            return None, self._of_all_arms(estimates, estimates.max())
+        high = np.maximum(high, np.finfo(float).tiny)
+        return self._of_all_arms(low, 0.0), self._of_all_arms(high, high.max())
+
+    def _of_all_arms(self, values: Floats, otherwise: float) -> Floats:
+        """Values of the usable arms, (n,); arms that cannot be pulled play no part in what follows."""
+        full = np.full(self.arms.shape[0], otherwise)
+        full[self._usable] = values
+        return full

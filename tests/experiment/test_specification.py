@@ -81,3 +81,11 @@ def test_arms_beyond_the_limit_are_refused(monkeypatch):
     monkeypatch.setattr("convexdesign.experiment.specification.MOST_NUMBERS", 3)
     with pytest.raises(cd.InputError, match="a store takes up to 3"):
         describe(ALL[0])
+
+
+def test_a_store_from_before_margins_keeps_the_fixed_one():
+    algorithm = cd.identification.HRage([[1.0, 0.0], [0.0, 1.0]], variance_bounds=(0.5, 1.0))
+    specification = describe(algorithm)
+    assert algorithm_from(specification).margin == "achieved"
+    specification["options"].pop("margin")
+    assert algorithm_from(specification).margin == "fixed"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import bounds_of, random_world
+from worlds import bounds_of, play, random_world
 
 import convexdesign as cd
 from convexdesign.estimation import plan_head
@@ -178,7 +178,7 @@ def test_burn_in_longer_than_max_samples_is_not_begun():
 @pytest.mark.parametrize("burn_in", ["sharp", "adaptive"])
 def test_variances_after_the_burn_in_are_what_the_rounds_use(burn_in):
     world = experiment_2(omega=0.4)
-    algorithm = I.HRage(world.arms, variance_bounds=(0.2, 1.0), burn_in=burn_in)
+    algorithm = I.HRage(world.arms, variance_bounds=(0.2, 1.0), burn_in=burn_in, margin="fixed")
     assert algorithm.variance_model is None
     environment = cd.simulation.LinearEnvironment(world.arms, world.theta, Sigma=world.Sigma, rng=3)
     result = cd.simulation.simulate(algorithm, environment)
@@ -186,3 +186,39 @@ def test_variances_after_the_burn_in_are_what_the_rounds_use(burn_in):
     assert np.all(np.abs(algorithm.variances - world.noise_variance) <= algorithm.variances / 2.0)
     if burn_in == "sharp":
         np.testing.assert_array_equal(algorithm.variances, algorithm.variance_model.variances)
+
+
+@pytest.mark.parametrize("burn_in", ["sharp", "adaptive"])
+@pytest.mark.parametrize("kind", ["best-arm", "level-set"])
+def test_the_achieved_margin_covers_and_saves(burn_in, kind):
+    """40 runs, each wrong about a variance with probability at most delta/2 = .1: P(Bin(40, .1) > 14) < 1e-5."""
+    missed, fixed, achieved = 0, 0, 0
+    for seed in range(40):
+        world = random_world(kind, seed=seed % 8)
+        low, high = bounds_of(world)
+        bounds = (low, high) if burn_in == "sharp" else (low / 9.0, 9.0 * high)
+        for margin in ("fixed", "achieved"):
+            algo = I.HRage(world.arms, world.items, world.objective, 0.2, bounds, burn_in, margin=margin)
+            result = play(algo, world, seed)
+            if margin == "fixed":
+                fixed += result.samples - algo.burn_in_samples
+                continue
+            achieved += result.samples - algo.burn_in_samples
+            variances, constant = algo._plug_in()
+            missed += bool((variances < world.noise_variance).any())
+            # What is plugged in is never more than the fixed margin allows for.
+            assert constant == 2.0
+            found = algo.burn_in.result()
+            estimates = found if burn_in == "adaptive" else found.variances
+            assert (variances <= 1.5 * (1.0 + 1e-3) * estimates).all()
+    assert missed <= 14
+    assert achieved < 0.9 * fixed
+
+
+def test_margins_of_the_paper_stay_as_they_are():
+    world = experiment_2()
+    algo = I.HRage(world.arms, variance_bounds=(0.2, 1.0), burn_in="released")
+    play(algo, world, 0)
+    assert algo._plug_in()[1] == 3.0
+    with pytest.raises(cd.InputError, match="margin is 'none'; choose one of achieved, fixed"):
+        I.HRage(world.arms, variance_bounds=(0.2, 1.0), margin="none")
