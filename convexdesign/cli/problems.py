@@ -51,7 +51,7 @@ def row_text(entry: dict[str, Any]) -> dict[str, str]:
 def describe(file: ProblemFile) -> dict[str, Any]:
     """One entry of the list, in terms of the file's own fields."""
     known = file.reference
-    n, d = file.arms.values.shape
+    n, d = file.arms.n, file.arms.d
     return {
         "name": file.name,
         "title": file.title,

@@ -42,6 +42,7 @@ def problem_document(problem: DesignProblem) -> dict[str, Any]:
         "n_arms": problem.n_arms,
         "n_targets": problem.targets.m,
         "dimension": problem.arms.d,
+        "responses": problem.responses,
     }
 
 
@@ -88,7 +89,8 @@ def show_design(design: Design, rounded: ExactDesign | None = None) -> None:
     problem = design.problem
     bound = "upper bound" if problem.criterion.maximised else "lower bound"
     arms, targets = counted(problem.n_arms, "arm"), counted(problem.targets.m, "target")
-    print_line(f"{problem.kind}: {arms} in {counted(problem.arms.d, 'dimension')}, {targets}")
+    each = f" with {problem.inputs['arms'].how_many}" if problem.responses > 1 else ""
+    print_line(f"{problem.kind}: {arms} in {counted(problem.arms.d, 'dimension')}{each}, {targets}")
     columns = problem.inputs["arms"].columns
     if columns is not None and len(columns) <= COLUMNS_SHOWN and columns[0] != "x1":
         print_line(f"coordinates: {', '.join(columns)}")

@@ -61,6 +61,11 @@ def match_design(
     >>> cd.match_design(arms, [[1, 1], [1, -1]], weights=[0.25, 0.75])
     array([0.75, 0.  , 0.25])
     """
+    if isinstance(arms, DesignProblem) and arms.responses > 1:
+        raise InputError(
+            f"the arms have {arms.responses} responses each, so a row of numbers does not tell which is meant; "
+            "list the design by arm, one weight or count each in their order"
+        )
     if isinstance(arms, DesignProblem):
         rows = arms.inputs.get("source", arms.inputs["arms"])
     else:

@@ -401,8 +401,8 @@ class DesignProblem:
     @property
     def responses(self) -> int:
         """How many responses one measurement of an arm has; 1 for ordinary arms."""
-        rows = self.inputs["arms"]
-        return rows.responses if isinstance(rows, ResponseRows) else 1
+        responses: int = self.inputs["arms"].responses
+        return responses
 
     @property
     def is_kiefer_wolfowitz(self) -> bool:
@@ -429,7 +429,7 @@ class DesignProblem:
 
     def __repr__(self) -> str:
         noise = "" if self.noise_variance is None else ", noise per arm"
-        responses = f" with {self.responses} responses" * (self.responses > 1)
+        responses = f" with {self.inputs['arms'].how_many}" if self.responses > 1 else ""
         return f"DesignProblem({self.kind}: {self.arms.n} arms in R^{self.arms.d}{responses}, {self.targets.m} targets{noise})"
 
 

@@ -48,6 +48,11 @@ class Rows:
         )
 
     @property
+    def responses(self) -> int:
+        """How many numbers one measurement returns; more than one only for arms that are matrices."""
+        return 1
+
+    @property
     def n(self) -> int:
         return int(self.held.shape[0]) if isinstance(self.held, np.ndarray) else self.held.n
 
@@ -65,6 +70,11 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
     place; blocks made by a function or on a cluster are checked as they are made.
     """
     if isinstance(source, Rows):
+        if source.responses > 1:
+            raise InputError(
+                f"{what} have {source.responses} responses each, but this takes one vector each; only a DesignProblem takes "
+                "arms with several"
+            )
         return source
     if is_dask(source):
         source = DaskArms(source, what)

@@ -126,6 +126,11 @@ class ResponseRows(Rows):
         return int(self.values.shape[2])
 
     @property
+    def how_many(self) -> str:
+        """The number of responses in words."""
+        return f"{self.responses} responses" if self.counts is None else f"up to {self.responses} responses"
+
+    @property
     def vectors(self) -> Rows:
         """The response vectors x_ik, (sum of the counts, d), arm by arm; each has its arm's name."""
         owner, number = self.places
@@ -162,7 +167,7 @@ def read_arms(source: Any, counts: Sequence[int] | None = None) -> Rows:
         return _read_groups(source, own) if source.ndim == 3 else read_rows(source, "arms")
     if isinstance(source, (list, tuple)) and source and _is_matrix(source[0]):
         return _read_groups(*_filled_up(source))
-    return read_rows(source, "arms")
+    return source if isinstance(source, Rows) else read_rows(source, "arms")
 
 
 def _is_matrix(part: Any) -> bool:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 from convexdesign.errors import InputError
 from convexdesign.problemfile.kinds import KINDS
 
-__all__ = ["COMMON", "Document", "FileRef", "Inequalities", "Reference", "parse"]
+__all__ = ["COMMON", "Document", "FileRef", "Inequalities", "Reference", "depth", "parse"]
 
 # The fields of every kind beside arms; all but Sigma are keywords of the DesignProblem constructors.
 COMMON = (
@@ -68,6 +68,21 @@ def _form_of_vector(value: Any) -> str:
     return form if form != "rows" else "list" if isinstance(value, list) else "scalar"
 
 
+def depth(value: Any) -> int:
+    """How many lists are nested in one another at the beginning of the value: 0 for a number, 2 for rows."""
+    return 1 + depth(value[0]) if isinstance(value, list) and value else int(isinstance(value, list))
+
+
+def _form_of_arms(value: Any) -> str:
+    form = _form(value)
+    return "groups" if form == "rows" and depth(value) > 2 else form
+
+
+def _form_of_noise(value: Any) -> str:
+    form = _form_of_vector(value)
+    return {2: "rows", 3: "groups"}.get(depth(value), form) if form == "list" else form
+
+
 def _form_of_interest(value: Any) -> str:
     form = _form(value)
     flat = isinstance(value, list) and not any(isinstance(entry, list) for entry in value)
@@ -75,7 +90,7 @@ def _form_of_interest(value: Any) -> str:
 
 
 # Tags of the unions below, which pydantic puts into its error paths and we take out again.
-_TAGS = frozenset(["path", "file", "rows", "list", "scalar"])
+_TAGS = frozenset(["path", "file", "rows", "groups", "list", "scalar"])
 
 Matrix = Annotated[
     Annotated[str, Tag("path")] | Annotated[FileRef, Tag("file")] | Annotated[list[list[float]], Tag("rows")],
@@ -87,6 +102,23 @@ PerArm = Annotated[
     | Annotated[list[float], Tag("list")]
     | Annotated[float, Tag("scalar")],
     Discriminator(_form_of_vector),
+]
+# Arms with several responses: a matrix each.
+Arms = Annotated[
+    Annotated[str, Tag("path")]
+    | Annotated[FileRef, Tag("file")]
+    | Annotated[list[list[float]], Tag("rows")]
+    | Annotated[list[list[list[float]]], Tag("groups")],
+    Discriminator(_form_of_arms),
+]
+Noise = Annotated[
+    Annotated[str, Tag("path")]
+    | Annotated[FileRef, Tag("file")]
+    | Annotated[list[float], Tag("list")]
+    | Annotated[list[list[float]], Tag("rows")]
+    | Annotated[list[list[list[float]]], Tag("groups")]
+    | Annotated[float, Tag("scalar")],
+    Discriminator(_form_of_noise),
 ]
 Interest = Annotated[
     Annotated[str, Tag("path")]
@@ -123,7 +155,7 @@ class Document(_Strict):
     title: str = Field(min_length=1)
     statement: str = ""
     kind: str
-    arms: Matrix
+    arms: Arms
     arm_names: list[str] | None = None
     items: Matrix | None = None
     item_names: list[str] | None = None
@@ -134,7 +166,7 @@ class Document(_Strict):
     interest: Interest | None = None
     region: Matrix | None = None
     M: Matrix | None = None
-    noise_variance: PerArm | None = None
+    noise_variance: Noise | None = None
     Sigma: Matrix | None = None
     costs: PerArm | None = None
     existing_counts: PerArm | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from convexdesign.problem.responses import ResponseRows
 from convexdesign.problemfile.kinds import KINDS
 from convexdesign.problemfile.library import folder, library
 from convexdesign.problemfile.load import ProblemFile, load_problem
@@ -46,7 +47,7 @@ noise_variance = [1.0, 1.0, 1.0, 2.0]
 |---|---|
 | title, statement | the problem in words; name the units |
 | kind | one of the kinds below, which also says what else it needs |
-| arms | n rows of d numbers, or the path of a CSV or NPY file relative to this one |
+| arms | n rows of d numbers, or the path of a CSV or NPY file relative to this one; for several responses see below |
 | arm_names, item_names | names of the rows, unless a CSV file names them |
 | items | rows of d numbers; the arms if left out |
 | targets, region | rows of d numbers |
@@ -54,7 +55,7 @@ noise_variance = [1.0, 1.0, 1.0, 2.0]
 | threshold | a number in units of the measurement |
 | interest | indices of coordinates, counted from 0, or a matrix with d rows |
 | M | d rows of d numbers |
-| noise_variance | a variance (squared units of the measurement), one for all arms or one each; 1 if left out |
+| noise_variance | a variance (squared units of the measurement), one for all arms or one each; 1 if left out; or see below |
 | Sigma | d rows of d numbers instead: the noise variance of arm x is x' Sigma x |
 | costs | the price of one measurement of each arm; the weights become shares of a budget |
 | existing_counts, n_new | measurements already made of each arm, and how many more are planned |
@@ -66,6 +67,24 @@ noise_variance = [1.0, 1.0, 1.0, 2.0]
 Numbers per arm may also come from a file: one column, or arm names and a column. A file that needs telling how to
 be read is a table with the arguments of `tables.read_table`: `arms = { file = "arms.csv", decimal = "," }`.
 
+### Several responses
+
+Where one measurement of an arm returns r numbers at once, the arm is a matrix: d rows of r numbers, one column per
+response (or all arms are an NPY file of shape n × d × r). Matrices may have different numbers of columns. Then
+`noise_variance` is a number, one number per arm, r numbers per arm for independent responses, or per arm a covariance
+matrix of r rows of r numbers; a list with a single one of these is common to all arms. Such arms are no items: give
+`items` where a kind compares or ranks them. A G-optimal design then predicts every response of every arm.
+
+```toml
+title = "Two responses to one dose, their noise correlated"
+kind = "d-optimal"
+arms = [
+  [[1.0, 0.0], [0.0, 1.0]],
+  [[2.0, 0.0], [0.0, 1.0]],
+]
+noise_variance = [[[1.0, 0.5], [0.5, 2.0]]]
+```
+
 """
 
 _PROGRAMS = """\
@@ -74,6 +93,7 @@ _PROGRAMS = """\
 In all of them `A(w) = sum_i w_i x_i x_i' / s_i^2` with noise variances `s_i^2` (plus the information already held,
 where a file gives some; divided by the price of an arm, where it gives costs), and the weights `w` are nonnegative,
 sum to one and satisfy the file's bounds. `A^+` is the inverse on the range of `A`; a variance is infinite outside it.
+Of arms with several responses `x_i x_i' / s_i^2` is `X_i S_i^-1 X_i'`, with the covariance `S_i` of their noise.
 All formulations of one kind have the same optimum. Kiefer and Wolfowitz's theorem lets `log-det` solve a G-optimal
 problem when all noise variances are equal.
 """
@@ -84,11 +104,12 @@ def index(problems: Iterable[ProblemFile]) -> str:
     problems = list(problems)
     lines = [_INTRODUCTION, "| problem | kind | n | d | value | provenance |", "|---|---|---|---|---|---|"]
     for stated in problems:
-        n, d = stated.arms.values.shape
+        n, d = stated.arms.n, stated.arms.d
+        responses = f", {stated.arms.how_many}" if isinstance(stated.arms, ResponseRows) else ""
         reference = stated.reference
         value, provenance = ("", "") if reference is None else (f"{reference.value:.9g}", reference.provenance)
         link = f"[{stated.name}]({stated.path.name}): {stated.title}"
-        lines.append(f"| {link} | {stated.kind} | {n} | {d} | {value} | {provenance} |")
+        lines.append(f"| {link} | {stated.kind} | {n} | {d}{responses} | {value} | {provenance} |")
     lines += ["", _FIELDS + _PROGRAMS, "| kind | to | program | formulations |", "|---|---|---|---|"]
     for name, kind in KINDS.items():
         formulations = ", ".join(f"`{formulation}`" for formulation in kind.formulations)

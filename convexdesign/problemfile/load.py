@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +15,22 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
-from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, parse
+from convexdesign.problem.responses import ResponseRows, read_arms
+from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, depth, parse
 from convexdesign.problemfile.kinds import KINDS
 from convexdesign.tables import read_table, read_vector
 
 __all__ = ["ProblemFile", "load_problem"]
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
-    """A problem as its file states it. arms and items hold values (n, d) and names; `inputs` are the other keywords
-    of the DesignProblem constructor of this kind, arrays in the units of the file (noise_variance is a variance).
+    """A problem as its file states it. arms and items hold values (n, d), arms with r responses (n, d, r), and names; `inputs`
+    are the other keywords of the DesignProblem constructor of this kind, in the units of the file (noise_variance is a
+    variance).
     Sigma (d, d): where the file gives it, from which noise_variance in `inputs` was computed."""
 
     path: Path
@@ -57,6 +61,8 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     The file is TOML: title, statement, kind (one of `KINDS`), arms and, by kind, items, targets, theta, threshold,
     direction, interest, region, M; noise_variance (a scalar or one variance per arm) or Sigma (d, d), which means the variances
     x' Sigma x; costs, existing_counts or prior_information with n_new, min_weight, max_weight, inequalities (G, h).
+    Arms with several responses are matrices instead, lists of d rows of r_i numbers (or an NPY file (n, d, r)), and their
+    noise_variance a scalar, a variance per arm or per response, or a covariance matrix per arm.
     Matrices are lists of rows, or the path of a CSV or NPY file relative to this one (as text, or as a table
     { file = "arms.csv", decimal = "," } with the arguments of `read_table`); so are numbers per arm.
     [reference] may state the known value, its tolerance, provenance and source.
@@ -70,8 +76,8 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     path = Path(path)
     document = parse(path)
     read = _Reader(path)
-    arms = read.matrix("arms", document.arms, document.arm_names)
-    n, d = arms.values.shape
+    arms = read.arms(document.arms, document.arm_names)
+    n, d = arms.n, arms.d
     inputs: dict[str, Any] = {}
     if document.items is not None:
         inputs["items"] = read.matrix("items", document.items, document.item_names, width=d)
@@ -99,13 +105,20 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
 
 
 def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
-    n, d = arms.values.shape
+    n, d = arms.n, arms.d
     out: dict[str, Any] = {}
     for field in COMMON:
         given = getattr(document, field)
         if given is None:
             continue
-        if field == "Sigma":
+        if field == "noise_variance" and isinstance(arms, ResponseRows):
+            out[field] = read.noise(given, arms)
+        elif field == "Sigma":
+            if isinstance(arms, ResponseRows):
+                raise InputError(
+                    f"{read.path}: Sigma gives an arm x the variance x' Sigma x, but these arms have {arms.responses} "
+                    "responses each; give noise_variance, a variance for each response or a covariance matrix for each arm"
+                )
             Sigma = read.matrix("Sigma", given, None, width=d).values
             out["noise_variance"] = _quadratic_variance(read.path, arms, np.asarray(Sigma))
         elif field == "prior_information":
@@ -115,6 +128,10 @@ def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
             out[field] = (G, read.vector("inequalities.h", given.h, G.shape[0], "per row of G"))
         elif isinstance(given, float | int):
             out[field] = float(given)
+        elif isinstance(given, list) and depth(given) > 1:
+            raise InputError(
+                f"{read.path}: {field} is a list of lists; arms with one response each have one variance each, [..]"
+            )
         else:
             out[field] = read.per_arm(field, given, n, arms.names)
     return out
@@ -169,6 +186,59 @@ class _Reader:
             )
         return rows if names is None else self._named(field, rows, names)
 
+    def arms(self, given: Any, names: list[str] | None) -> Rows:
+        """Vectors or, for several responses, matrices: written out one by one, or an NPY file (n, d, r)."""
+        stored = self._stored_array(given)
+        if isinstance(given, list) and depth(given) > 2:
+            for i, matrix in enumerate(given):
+                self._guarded(f"arms[{i}]", partial(self._rectangular, "arms", matrix))
+            rows = self._guarded("arms", lambda: read_arms(given))
+        elif stored is not None and stored.ndim == 3:
+            rows = self._guarded("arms", lambda: read_arms(stored))
+        else:
+            return self.matrix("arms", given, names)
+        return rows if names is None else self._named("arms", rows, names)
+
+    def noise(self, given: Any, arms: ResponseRows) -> Any:
+        """The noise of arms with several responses: a number, or lists of any depth, or a file."""
+        if isinstance(given, float | int):
+            return float(given)
+        stored = self._stored_array(given)
+        if stored is not None:
+            return stored
+        if not isinstance(given, list):
+            return self.per_arm("noise_variance", given, arms.n, arms.names)
+        return given if arms.counts is not None and depth(given) > 1 else self._array("noise_variance", given)
+
+    def _array(self, field: str, given: list[Any]) -> Floats:
+        try:
+            return np.array(given, dtype=float)
+        except ValueError:
+            raise InputError(
+                f"{self.path}: {field} holds lists of different lengths; give a number, a list or a matrix for each arm, all "
+                "of one size"
+            ) from None
+
+    def _stored_array(self, given: Any) -> Floats | None:
+        """The array of an NPY file, of whatever dimensions; None where the field is no such file."""
+        if isinstance(given, list | float | int):
+            return None
+        path = self._beside(given)[0]
+        if path.suffix.lower() != ".npy" or not path.is_file():
+            return None
+        try:
+            values: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError):
+            return None  # whoever reads it next says what is wrong
+        return values
+
+    def _guarded(self, field: str, read: Callable[[], T]) -> T:
+        """What `read` returns; an InputError of its begins with the file and the field."""
+        try:
+            return read()
+        except InputError as error:
+            raise InputError(f"{self.path}: {field}: {error}") from None
+
     def vector(self, field: str, given: list[float], length: int, unit: str) -> Floats:
         if len(given) != length:
             raise InputError(f"{self.path}: {field} has {len(given)} entries; it needs {length}, one {unit}")
@@ -201,10 +271,8 @@ class _Reader:
 
     def _named(self, field: str, rows: Rows, names: list[str]) -> Rows:
         label = "arm_names" if field == "arms" else "item_names"
-        if len(names) != rows.values.shape[0]:
-            raise InputError(
-                f"{self.path}: {label} has {len(names)} entries; there are {rows.values.shape[0]} rows in {field}"
-            )
+        if len(names) != rows.n:
+            raise InputError(f"{self.path}: {label} has {len(names)} entries; there are {rows.n} rows in {field}")
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise InputError(f"{self.path}: {label} holds {repeated!r} twice; names must differ")

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SEVERAL_RESPONSES = (
-    "proofs in exact arithmetic take arms with one response each; verify without rigorous=True, whose interval is proven up "
+    "proofs in exact arithmetic take arms with one response each; without one, the interval that verify gives is proven up "
     "to floating-point rounding"
 )
 

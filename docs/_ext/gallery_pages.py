@@ -57,6 +57,9 @@ CRITERION_LATEX = {
     "e-optimal": r"\max_w\; \lambda_{\min}\left(A(w)\right)",
 }
 
+# Said where an arm is a matrix.
+INFORMATION = r", \qquad A(w) = \sum_i w_i\, X_i S_i^{-1} X_i^\top"
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -90,7 +93,7 @@ def entry(path: Path) -> Entry:
         "",
         f"This is the problem `{stated.name}` of the library, of the kind `{stated.kind}`:",
         "",
-        f"$$ {CRITERION_LATEX[stated.kind]} $$",
+        f"$$ {CRITERION_LATEX[stated.kind]}{INFORMATION if design.problem.responses > 1 else ''} $$",
         "",
         "## The design",
         "",
@@ -181,6 +184,8 @@ def weights(design: Any) -> list[str]:
 
 def data(stated: Any) -> list[str]:
     """Arms as a table, then whatever else the file gives."""
+    if np.ndim(stated.arms.values) == 3:
+        return data_of_responses(stated)
     X = np.asarray(stated.arms.values, dtype=float)
     n, d = X.shape
     variance = stated.inputs.get("noise_variance")
@@ -212,6 +217,34 @@ def data(stated: Any) -> list[str]:
     if min(n, ROWS_SHOWN) > ROWS_OPEN:
         lines = [f":::{{dropdown}} {n} arms in {d} dimensions", *lines, ":::"]
     return [*lines, "", *facts]
+
+
+def data_of_responses(stated: Any) -> list[str]:
+    """Arms with several responses: a row for every response, with its noise; then whatever else the file gives."""
+    problem = stated.problem()
+    rows = stated.arms
+    owner, response = rows.places
+    X = rows.vectors.values
+    noise = covariances(problem.noise_variance, rows.n, rows.responses)
+    d, r = rows.d, rows.responses
+    head = ["arm", "response", *(f"$x_{{{k + 1}}}$" for k in range(d)), "noise variance", "correlation with the first"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for x, i, k in list(zip(X, owner, response))[: ROWS_SHOWN * r]:
+        correlation = noise[i, 0, k] / np.sqrt(noise[i, 0, 0] * noise[i, k, k])
+        cells = [name_of(rows.names, i), str(k), *map(number, x), number(noise[i, k, k]), number(correlation)]
+        lines.append("| " + " | ".join(cells) + " |")
+    given = {field: value for field, value in stated.inputs.items() if field != "noise_variance"}
+    facts = [f"- `{field}`: {described(value)}" for field, value in given.items()]
+    if len(X) > ROWS_OPEN:
+        lines = [f":::{{dropdown}} {rows.n} arms with {rows.how_many} in {d} dimensions", *lines, ":::"]
+    return [*lines, "", *facts]
+
+
+def covariances(noise: Any, n: int, r: int) -> Any:
+    """S_i (n, r, r) from noise in any of its forms."""
+    if noise is None or np.ndim(noise) == 1:
+        return np.eye(r) * np.broadcast_to(1.0 if noise is None else noise[:, None, None], (n, 1, 1))
+    return noise if np.ndim(noise) == 3 else np.eye(r) * noise[:, None, :]
 
 
 def described(value: Any) -> str:
@@ -253,12 +286,13 @@ def draw(stated: Any, design: Any) -> tuple[bytes, str]:
 
     problem = design.problem
     X = np.asarray(stated.arms.values, dtype=float)
-    curve = regression_settings(X) if stated.kind != "variance-g-optimal" else None
+    vectors = X.ndim == 2 and stated.kind != "variance-g-optimal"
+    curve = regression_settings(X) if vectors else None
     words = in_words(design)
     if curve is not None:
         ax = plot_curve(design, curve, new_axes((7.0, 4.2)))
         alt = f"Sensitivity of every setting, none above the bound. {words}"
-    elif X.shape[1] == 2 and stated.kind != "variance-g-optimal" and design.support.size > 1:
+    elif X.shape[1] == 2 and vectors and design.support.size > 1:
         targets = problem.targets.take(np.arange(problem.targets.m)) if problem.targets.m <= 12 else None
         scale = np.ones(len(X)) if problem.noise_variance is None else problem.noise_variance
         scale = scale if problem.costs is None else scale * problem.costs

@@ -53,6 +53,9 @@ def targets_of(file, X, Y):
 def value_of(file, weights):
     """The criterion at given weights, by pseudo-inverse."""
     X = rows(file.arms)
+    if X.ndim == 3:
+        A = information_of_groups(file, weights)
+        return criterion_value(file, A, X, X)
     Y = phi(X) if file.kind == "variance-g-optimal" else X
     s2 = np.broadcast_to(np.asarray(file.inputs.get("noise_variance", 1.0)), len(X)) * file.inputs.get("costs", 1.0)
     A = Y.T @ ((weights / s2)[:, None] * Y)
@@ -60,6 +63,18 @@ def value_of(file, weights):
         A = A + Y.T @ ((file.inputs["existing_counts"] / s2)[:, None] * Y) / file.inputs["n_new"]
     if "prior_information" in file.inputs:
         A = A + np.asarray(file.inputs["prior_information"]) / file.inputs["n_new"]
+    return criterion_value(file, A, X, Y)
+
+
+def information_of_groups(file, weights):
+    """sum_i w_i X_i S_i^-1 X_i' with the file's own lists."""
+    document = tomllib.loads(file.path.read_text("utf-8"))
+    noise = document["noise_variance"]
+    noise = noise if len(noise) > 1 else noise * len(weights)
+    return sum(w * np.array(X) @ np.linalg.inv(S) @ np.array(X).T for w, X, S in zip(weights, document["arms"], noise))
+
+
+def criterion_value(file, A, X, Y):
     C = np.linalg.pinv(A, rcond=1e-12, hermitian=True)
     if file.kind == "d-optimal":
         return np.linalg.slogdet(A)[1]
