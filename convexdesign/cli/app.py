@@ -18,6 +18,7 @@ from convexdesign.cli.efficiencies import efficiencies
 from convexdesign.cli.estimate import estimate
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.experiment import experiment
+from convexdesign.cli.explore import explore
 from convexdesign.cli.output import print_json, print_line, say
 from convexdesign.cli.problems import problems
 from convexdesign.cli.reproduce import reproduce
@@ -49,6 +50,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     simulate,
     reproduce,
     problems,
+    explore,
     demo,
 )
 
