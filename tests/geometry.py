@@ -64,6 +64,55 @@ def adversarial(seed: int) -> Case:
     return Case(f"{family.__name__}/{name}", problem, arms, variance, targets)
 
 
+def adversarial_groups(seed: int) -> Case:
+    """The same for arms with two or three responses: rows of the families in groups, their noise alike, apart or correlated.
+
+    arms (n, d, r), filled up by zero columns; variance: covariances (n, r, r).
+    """
+    rng = np.random.default_rng([20240704, seed])
+    family = FAMILIES[seed % len(FAMILIES)]
+    rows = family(rng)
+    r, d = int(rng.integers(2, 4)), rows.shape[1]
+    rows = np.vstack([rows, np.zeros((-len(rows) % r, d))])
+    arms = rows[rng.permutation(len(rows))].reshape(-1, r, d).transpose(0, 2, 1)
+    n = len(arms)
+    if rng.random() < 0.25:
+        arms = arms * 10.0 ** rng.uniform(-6, 6, d)[:, None]
+    deviation = 10.0 ** (rng.uniform(-2, 2, (n, r)) if rng.random() < 0.5 else np.zeros((n, r)))
+    noise = rng.integers(3)
+    correlation = np.tile(np.eye(r), (n, 1, 1))
+    if noise == 1:
+        correlation = np.full((n, r, r), rng.choice([0.5, 0.99, 0.99999, -0.4])) + 0.0
+        correlation[:, range(r), range(r)] = 1.0
+    elif noise == 2:
+        B = rng.standard_normal((n, r, r + 1))
+        S = B @ B.transpose(0, 2, 1)
+        size = np.sqrt(np.diagonal(S, axis1=1, axis2=2))
+        correlation = S / (size[:, :, None] * size[:, None, :])
+    covariance = correlation * deviation[:, :, None] * deviation[:, None, :]
+    covariance = (covariance + covariance.transpose(0, 2, 1)) / 2
+    columns = arms.transpose(0, 2, 1).reshape(-1, d)
+    columns = columns[np.abs(columns).max(axis=1) > 0]
+    name, kind = f"{family.__name__} in groups of {r}", rng.integers(4)
+    if kind == 0:
+        problem, targets = DesignProblem.g_optimal(arms, noise_variance=covariance), columns
+    elif kind == 1:
+        targets = (rng.standard_normal(len(columns)) @ columns)[None, :]
+        problem = DesignProblem.c_optimal(arms, targets[0], noise_variance=covariance)
+    elif kind == 2 and len(columns) > 2 and np.ptp(columns, axis=0).max() > 1e-9 * np.abs(columns).max():
+        i, j = np.triu_indices(len(columns), 1)
+        problem, targets = (
+            DesignProblem.xy_allocation(arms, columns, noise_variance=covariance),
+            columns[i] - columns[j],
+        )
+    else:
+        mix = rng.standard_normal((rng.integers(1, 6), len(columns))) * (rng.random(len(columns)) < 0.4)
+        mix[:, 0] += 1.0
+        targets = mix @ columns
+        problem = DesignProblem(arms, targets, noise_variance=covariance)
+    return Case(name, problem, arms, covariance, targets)
+
+
 def gaussian(rng):
     return rng.standard_normal((rng.integers(2, 40), rng.integers(1, 8)))
 

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from geometry import adversarial
+from geometry import adversarial, adversarial_groups
 from independent import minimax_bound, minimax_value
 
 import convexdesign as cd
@@ -61,7 +61,47 @@ def problems():
     }
 
 
-PROBLEMS = problems()
+def response_problems():
+    """Arms with several responses: matrices (n, d, r), covariances (n, r, r)."""
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((10, 4, 2))
+    B = rng.standard_normal((10, 2, 2))
+    S = B @ B.transpose(0, 2, 1) + 0.1 * np.eye(2)
+    columns = X.transpose(0, 2, 1).reshape(-1, 4)
+    Z = rng.standard_normal((6, 4))
+    i, j = np.triu_indices(6, 1)
+    theta = np.array([1.0, -0.3, 0.2, 0.5])
+    best = int(np.argmax(Z @ theta))
+    D = Z[best] - np.delete(Z, best, axis=0)
+    # Pairs of coordinates, seen together or alone: no arm spans, and the numbers of responses differ.
+    ragged = [np.eye(4)[:, [a, b]] for a, b in ((0, 1), (1, 2), (2, 3))] + [np.eye(4)[:, [k]] for k in (0, 3)]
+    filled = np.zeros((5, 4, 2))
+    for k, arm in enumerate(ragged):
+        filled[k, :, : arm.shape[1]] = arm
+    paired = np.tile(np.array([[1.0, 0.9], [0.9, 2.0]]), (5, 1, 1))
+    paired[3:] = np.eye(2)
+    noise = [*paired[:3], np.eye(1), np.eye(1)]
+    one = np.tile(np.eye(2), (10, 1, 1))
+    return {
+        "responses-g": (cd.DesignProblem.g_optimal(X, noise_variance=S), X, S, columns),
+        "responses-xy": (cd.DesignProblem.xy_allocation(X, Z, noise_variance=S), X, S, Z[i] - Z[j]),
+        "responses-best-arm": (
+            cd.DesignProblem.best_arm_oracle(X, Z, theta=theta),
+            X,
+            one,
+            D / (D @ theta)[:, None],
+        ),
+        "responses-c": (cd.DesignProblem.c_optimal(X, Z[0], noise_variance=S), X, S, Z[:1]),
+        "responses-ragged": (
+            cd.DesignProblem(ragged, np.eye(4) - 0.25, noise_variance=noise),
+            filled,
+            paired,
+            np.eye(4) - 0.25,
+        ),
+    }
+
+
+PROBLEMS = problems() | response_problems()
 
 
 def check(design, arms, variance, targets, slack=1e-9):
@@ -120,15 +160,24 @@ def test_tighter_tolerance_is_reached_too(method, name):
     assert design.status is cd.Status.CERTIFIED
 
 
-@pytest.mark.parametrize(("method", "whole"), [("conic", True), ("frank-wolfe", True), ("frank-wolfe", False)])
-def test_adversarial_problems_never_give_a_false_certificate(method, whole, monkeypatch):
+@pytest.mark.parametrize(
+    ("make", "count", "method", "whole"),
+    [
+        (adversarial, 300, "conic", True),
+        (adversarial, 500, "frank-wolfe", True),
+        (adversarial, 500, "frank-wolfe", False),
+        (adversarial_groups, 100, "conic", True),
+        (adversarial_groups, 200, "frank-wolfe", True),
+        (adversarial_groups, 200, "frank-wolfe", False),
+    ],
+)
+def test_adversarial_problems_never_give_a_false_certificate(make, count, method, whole, monkeypatch):
     """whole: small problems go in one piece; otherwise arms and targets are generated, as in large ones."""
-    count = {"conic": 300, "frank-wolfe": 500}[method]
     if not whole:
         monkeypatch.setattr(minimax_whole, "FEW", 0)
     certified = 0
     for seed in range(count):
-        case = adversarial(seed)
+        case = make(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cd.ConvergenceWarning)
             design = cd.solve(case.problem, method=method, tol=1e-6)
