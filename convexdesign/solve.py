@@ -93,6 +93,10 @@ def solve(
         best = _certified(canonical, _coarse(canonical), prove, tol, started)
     if best is None:
         raise SolverError("no solver returned anything usable: " + "; ".join(failures))
+    if best.status is Status.STALLED and not problem.weight_set.is_box:
+        narrowed = _without_unreachable(problem)
+        if narrowed is not None:
+            return solve(narrowed, method, tol, max_iter, time_limit, None, formulation, backend, verbose, progress)
     if best.status is not Status.CERTIFIED:
         warnings.warn(
             f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}",
@@ -100,6 +104,21 @@ def solve(
             stacklevel=2,
         )
     return best
+
+
+def _without_unreachable(problem: DesignProblem) -> DesignProblem | None:
+    """The same problem with a cap of zero on every arm that the constraints leave no weight; None where there is none.
+
+    With the caps the geometry of what can be measured is known, and what cannot is named.
+    """
+    from convexdesign.programs.constraints import Feasible
+
+    weight_set, n = problem.weight_set, problem.arms.n
+    reachable = Feasible(weight_set, n).reachable() | ~weight_set.allowed(n)
+    if reachable.all():
+        return None
+    upper = np.ones(n) if weight_set.upper is None else weight_set.upper
+    return problem.capped(np.where(reachable, upper, 0.0))
 
 
 def prover(canonical: Canonical) -> Prover:

@@ -241,29 +241,32 @@ def _refuse_targets_outside(
     problem: DesignProblem, scale: Floats, span: Floats, spread: float, silent: NDArray[np.bool_]
 ) -> None:
     complement = np.linalg.svd(span, full_matrices=True)[0][:, span.shape[1] :]
+    those = "the arms" if problem.weight_set.allowed(problem.arms.n).all() else "the arms that may have weight"
     # The range itself is known only to rounding times its condition.
     tolerance = max(TARGET_TOLERANCE, 100 * np.finfo(float).eps * spread)
     if problem.kind in ("a-optimal", "e-optimal"):
-        _refuse_aliased(problem, scale[:, None] * complement, scale, tolerance, span.shape[1])
+        _refuse_aliased(problem, those, scale[:, None] * complement, scale, tolerance, span.shape[1])
     outside = problem.targets.outside(scale[:, None] * complement, np.diag(scale), tolerance)
     if outside is None and silent.any():
         # A coordinate that no arm has at all is not a matter of rounding, however little of it a target wants.
         outside = problem.targets.outside(np.diag(scale)[:, silent], np.diag(scale), SILENT_TOLERANCE)
     if outside is not None:
         raise UnidentifiableError(
-            f"{problem.targets.label(outside)} lies outside the range of the arms (rank {span.shape[1]} of "
+            f"{problem.targets.label(outside)} lies outside the range of {those} (rank {span.shape[1]} of "
             f"{problem.arms.d}): no design can estimate it; add an arm that measures it or remove the target"
         )
 
 
-def _refuse_aliased(problem: DesignProblem, null: Floats, scale: Floats, tolerance: float, rank: int) -> None:
+def _refuse_aliased(
+    problem: DesignProblem, those: str, null: Floats, scale: Floats, tolerance: float, rank: int
+) -> None:
     aliased = np.flatnonzero(np.linalg.norm(null, axis=1) > tolerance * scale)
     columns = problem.inputs["arms"].columns
     listed = ", ".join(str(k) if columns is None else columns[k] for k in aliased[:12]) + (
         ", ..." * (aliased.size > 12)
     )
     raise UnidentifiableError(
-        f"the arms have rank {rank} in R^{problem.arms.d}: the coefficients of columns {listed} are aliased, so that "
+        f"{those} have rank {rank} in R^{problem.arms.d}: the coefficients of columns {listed} are aliased, so that "
         "their variances are infinite; drop columns, add arms, or use d_optimal, which works on the range"
     )
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, ScaledArms
 from convexdesign.problem.psd import read_psd
-from convexdesign.problem.read import Rows, read_positive, read_vector
+from convexdesign.problem.read import Rows, by_name, read_positive, read_vector
 from convexdesign.problem.responses import ResponseRows, read_noise, spread, stacked
 from convexdesign.problem.weights import WeightSet, read_weight_set
 
@@ -21,11 +21,14 @@ __all__ = ["Common", "ReadCommon", "read_common"]
 Floats = NDArray[np.float64]
 
 NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
+PER_ARM = ("noise_variance", "costs", "existing_counts", "min_weight", "max_weight")
 COST_REMEDY = "a cost must be positive (a free arm would be pulled for ever)"
 
 
 class Common(TypedDict, total=False):
     """Keywords of every DesignProblem constructor.
+
+    A labelled Series with an entry per arm is put into the order of the arms' names, where they have names.
 
     noise_variance: a VARIANCE (squared units of the outcome), scalar or (n,); 1 by default. For arms (n, d, r) with r
     responses also (n, r), variances of independent responses, or (n, r, r), covariance matrices of dependent ones.
@@ -71,6 +74,8 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         close = difflib.get_close_matches(name, Common.__annotations__, 1)
         raise TypeError(f"unexpected keyword {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     n = rows.n
+    labelled = {name: by_name(common[name], name, rows.names) for name in PER_ARM if name in common}  # type: ignore[literal-required]
+    common = common | labelled  # type: ignore[assignment]
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
     variance, price, arms = _noise(rows, common.get("noise_variance"))
     prior, n_new = _prior(arms, price, common)

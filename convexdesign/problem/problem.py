@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Unpack
 
@@ -128,6 +129,13 @@ class DesignProblem:
         problem = cls.__new__(cls)
         problem._build(kind, *args)
         return problem
+
+    def capped(self, most: Floats) -> DesignProblem:
+        """The same problem with these upper bounds (n,) on the weights."""
+        other = copy(self)
+        object.__setattr__(other, "weight_set", replace(self.weight_set, upper=most))
+        object.__setattr__(other, "inputs", {**self.inputs, "max_weight": most})
+        return other
 
     # ------------------------------------------------------------------ kinds
 

@@ -14,10 +14,12 @@ from convexdesign.problem.arms import Arms, ArrayArms
 from convexdesign.problem.dask_arms import DaskArms, is_dask
 from convexdesign.problem.finite import check_finite, numeric
 
-__all__ = ["Rows", "read_positive", "read_rows", "read_vector"]
+__all__ = ["Rows", "by_name", "read_positive", "read_rows", "read_vector"]
 
 # Below this many bytes an input is copied, so that a problem stays a value whatever happens to the array.
 COPY_BELOW = 64 * 2**20
+# Smaller variances and costs would make vectors too large to be squared; they mean a wrong unit.
+SMALLEST_POSITIVE = 1e-75
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +138,34 @@ def read_positive(source: Any, what: str, n: int, remedy: str) -> NDArray[np.flo
     if values.ndim and values.shape != (n,):
         raise InputError(f"{what} must be a scalar or have one entry per arm ({n}), got shape {values.shape}")
     check_finite(values, what)
-    bad = np.flatnonzero(np.atleast_1d(values) <= 0)
+    bad = np.flatnonzero(np.atleast_1d(values) < SMALLEST_POSITIVE)
     if bad.size:
-        at = f"[{bad[0]}]" if values.ndim else ""
-        raise InputError(f"{what}{at} is {np.atleast_1d(values)[bad[0]]:g}; {remedy}")
+        at, value = f"[{bad[0]}]" if values.ndim else "", float(np.atleast_1d(values)[bad[0]])
+        advice = remedy if value <= 0 else f"rescale above {SMALLEST_POSITIVE:g} (change the unit)"
+        raise InputError(f"{what}{at} is {value:g}; {advice}")
     out = np.array(np.broadcast_to(np.asarray(values, dtype=float), (n,)))
     out.flags.writeable = False
     return out
+
+
+def by_name(source: Any, what: str, names: Sequence[str] | None) -> Any:
+    """The entries of a labelled Series in the order of the arms' names; anything else, and arms without names, as they are."""
+    index = getattr(source, "index", None)
+    if names is None or not hasattr(source, "to_numpy") or index is None or type(index).__name__ == "RangeIndex":
+        return source
+    labels = tuple(str(label) for label in index)
+    if labels == tuple(names):
+        return source
+    place = {label: k for k, label in enumerate(labels)}
+    if len(place) < len(labels) or len(set(names)) < len(names):
+        raise InputError(f"{what} and the arms have labels in different orders, and some twice; make the labels unique")
+    missing = [name for name in names if name not in place]
+    if missing or len(labels) > len(names):
+        label, where = (
+            (missing[0], "no entry for arm") if missing else (min(set(labels) - set(names)), "no arm for entry")
+        )
+        raise InputError(f"{what} is labelled, but there is {where} {label!r}; give plain numbers or the arms' labels")
+    return source.to_numpy()[[place[name] for name in names]]
 
 
 def _from_frame(frame: Any, what: str) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:

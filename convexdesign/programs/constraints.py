@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 
 # A constraint violated by less than this at the best point is met; solvers leave about 1e-9.
 MEETS = 1e-6
+# No more weight than this is what a solver leaves of none.
+NOTHING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,16 @@ class Feasible:
             return loose
         size = float(np.abs(q).max()) or 1.0
         return min(loose, size * self._cone.bound(q / size, self.weight_set.box_support))
+
+    def reachable(self) -> NDArray[np.bool_]:
+        """Which arms (n,) can have weight: those that have some at a point of W that gives weight to as many as possible."""
+        share = cp.Variable(self.w.size, nonneg=True)
+        limits = [row.g == 0 if row.equality else row.g <= 0 for row in self.rows]
+        enough = 1e-3 / self.w.size
+        members = [*self._members(self.w), *limits, share <= self.w, share <= enough]
+        if not _solved(cp.Problem(cp.Maximize(cp.sum(share) / enough), members)):
+            return np.ones(self.w.size, dtype=bool)
+        return np.asarray(share.value > NOTHING)
 
     def _cone_form(self) -> ConeForm:
         limits = [row.g == 0 if row.equality else row.g <= 0 for row in self.rows]
@@ -186,6 +198,11 @@ def _call(constraints: Callable[[Any], list[Any]], w: cp.Variable) -> list[Any]:
         made = constraints(w)
     except DCPError as error:
         raise InputError(f"constraints: not a DCP expression: {error}") from None
+    except Exception as error:
+        raise InputError(
+            f"constraints raised {type(error).__name__}: {error}; it is called with a CVXPY variable of shape {w.shape} and "
+            "returns a list of constraints such as [w[0] <= 0.2]"
+        ) from error
     made = list(made) if isinstance(made, (list, tuple)) else [made]
     for k, constraint in enumerate(made):
         if not isinstance(constraint, cp.Constraint):

@@ -237,7 +237,9 @@ def test_bad_options_are_named_when_the_problem_is_built(options, message):
 @pytest.mark.parametrize("pinned", [{"max_weight": [0, 1, 0]}, {"min_weight": [0, 1, 0]}], ids=["caps", "floors"])
 def test_arms_that_may_have_no_weight_do_not_identify_anything(pinned):
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    with pytest.raises(cd.UnidentifiableError, match=r"arm 0 lies outside the range of the arms \(rank 1 of 2\)"):
+    with pytest.raises(
+        cd.UnidentifiableError, match=r"arm 0 lies outside the range of the arms that may have weight \(rank 1 of 2\)"
+    ):
         cd.solve(P.g_optimal(X, **pinned))
     with pytest.raises(cd.UnidentifiableError, match="aliased"):
         cd.solve(P.a_optimal(X, **pinned))

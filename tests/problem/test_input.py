@@ -206,3 +206,29 @@ def test_options_that_make_no_sense():
             cd.solve(problem, **options)
     with pytest.raises(cd.InputError, match="must be a DesignProblem"):
         cd.solve(X)
+
+
+def test_labelled_values_follow_the_arms_names():
+    import pandas as pd
+
+    arms = pd.DataFrame(np.eye(3), index=["a", "b", "c"])
+    noise = pd.Series([9.0, 1.0, 4.0], index=["c", "a", "b"])
+    build = cd.DesignProblem.g_optimal
+    assert build(arms, noise_variance=noise).noise_variance.tolist() == [1.0, 4.0, 9.0]
+    assert build(arms, noise_variance=noise.sort_index()).noise_variance.tolist() == [1.0, 4.0, 9.0]
+    assert build(arms, noise_variance=noise.tolist()).noise_variance.tolist() == [9.0, 1.0, 4.0]
+    assert build(arms, max_weight=noise / 10.0).weight_set.upper.tolist() == [0.1, 0.4, 0.9]
+    # Without names there is nothing to match: positions count.
+    assert build(np.eye(3), noise_variance=noise).noise_variance.tolist() == [9.0, 1.0, 4.0]
+    with pytest.raises(cd.InputError, match="noise_variance is labelled, but there is no entry for arm 'b'"):
+        build(arms, noise_variance=noise.rename({"b": "x"}))
+    with pytest.raises(cd.InputError, match="costs is labelled, but there is no arm for entry 'd'"):
+        build(arms, costs=pd.Series([1.0, 1, 1, 1], index=list("dabc")))
+    with pytest.raises(cd.InputError, match="some twice; make the labels unique"):
+        build(arms, costs=pd.Series([1.0, 1, 1], index=list("bba")))
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-300, 1e-76])
+def test_variances_too_small_to_divide_by_name_the_unit(value):
+    with pytest.raises(cd.InputError, match=r"noise_variance\[1\] is .*; rescale above 1e-75"):
+        cd.DesignProblem.g_optimal(np.eye(2), noise_variance=[1.0, value])

@@ -6,11 +6,14 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import convexdesign as cd
 from convexdesign.errors import InputError
 from convexdesign.problem.weights import WeightSet
 from convexdesign.programs.constraints import Feasible
 
 N = 6
+P = cd.DesignProblem
+X = np.random.default_rng(0).normal(size=(N, 3))
 SETS = {
     "sum of squares": lambda w: [cp.sum_squares(w) <= 0.3],
     "near a design": lambda w: [cp.norm1(w - 1 / N) <= 0.4],
@@ -63,3 +66,36 @@ def test_contradictory_inequalities_name_their_rows():
     G = np.array([[1.0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [-1, -1, 0, 0, 0, 0]])
     with pytest.raises(InputError, match=r"inequalities G w <= h \(rows 0, 2\)"):
         Feasible(WeightSet(G=G, h=np.array([0.2, 0.5, -0.4])), N)
+
+
+@pytest.mark.parametrize("build", [P.g_optimal, P.a_optimal, P.e_optimal, P.xy_allocation])
+@pytest.mark.parametrize(
+    "constraints", [lambda w: [w[0] == 1], lambda w: [w[0] + w[1] == 1], lambda w: [cp.sum(w[2:]) <= 0]]
+)
+def test_constraints_that_leave_too_few_arms_are_named(build, constraints):
+    problem = build(X, constraints=constraints)
+    with pytest.raises(cd.UnidentifiableError, match=r"the arms that may have weight"):
+        cd.solve(problem)
+
+
+def test_d_works_on_the_range_of_the_arms_that_constraints_leave():
+    design = cd.solve(P.d_optimal(X, constraints=lambda w: [w[0] + w[1] == 1]))
+    assert design.status is cd.Status.CERTIFIED
+    assert design.weights[:2] == pytest.approx([0.5, 0.5], abs=1e-5)
+    same = cd.solve(P.d_optimal(X, max_weight=np.r_[1.0, 1.0, np.zeros(len(X) - 2)]))
+    assert design.value == pytest.approx(same.value, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        (
+            lambda w: 1 / 0,
+            r"constraints raised ZeroDivisionError: division by zero; it is called with a CVXPY variable",
+        ),
+        (lambda w: [w[99] <= 1], r"constraints raised IndexError: Index 99 is out of bounds"),
+    ],
+)
+def test_constraints_that_raise_say_so(constraints, message):
+    with pytest.raises(cd.InputError, match=message):
+        cd.solve(P.d_optimal(X, constraints=constraints))
