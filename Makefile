@@ -49,6 +49,7 @@ validate: $(VENV)/.runtime
 # Speed: about twenty minutes and 3 GB of memory; writes docs/benchmarks.
 bench: $(VENV)/.runtime
 	$(BIN)/python benchmarks/frank_wolfe.py docs/benchmarks
+	$(BIN)/python benchmarks/warm_start.py docs/benchmarks
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
