@@ -71,8 +71,14 @@ def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> floa
 def range_volume(canonical: Canonical) -> float:
     """log det RR': A = R'A_u R, so that in an orthonormal basis of the range det A = det(A_u) det(RR')."""
     R = canonical.inverse
-    # Through a QR, and not RR' itself, whose condition is squared.
-    return float(2.0 * np.sum(np.log(np.abs(np.diag(np.linalg.qr(R.T, mode="r"))))))
+    if R.shape[0] == R.shape[1]:
+        # Elimination keeps its digits whatever the scales of the columns are.
+        return float(2.0 * np.linalg.slogdet(R)[1])
+    # Through a QR, and not RR' itself, whose condition is squared; longest rows first and with pivoting, for the same reason.
+    from scipy.linalg.lapack import dgeqp3
+
+    rows = R.T[np.argsort(-np.abs(R).max(axis=0), kind="stable")]
+    return float(2.0 * np.sum(np.log(np.abs(dgeqp3(rows)[0].diagonal()))))
 
 
 def _unmeasured(canonical: Canonical, null: Floats) -> int:
