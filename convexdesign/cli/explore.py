@@ -10,7 +10,7 @@ __all__ = ["explore"]
 
 
 def explore(
-    port: Annotated[int, typer.Option("--port", help="Where to listen; 0 takes any free port.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes any free port.")] = 0,
     view: Annotated[
         str, typer.Option("--view", metavar="QUERY", help="What to open with: a link's part after the question mark.")
     ] = "",

@@ -1,0 +1,208 @@
+"""The explorer in a real browser: whatever is changed, by mouse, keyboard or typing, it shows what the library gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+from convexdesign.explore import PROBLEMS, State
+
+ARMS = [f"{c} of arm {i}" for i in range(3) for c in ("x", "y")]
+NOISE = [f"noise variance of arm {i}" for i in range(3)]
+
+
+def solved(shown) -> cd.Design:
+    """The library's XY-allocation for the arms and variances that stand in the page's inputs."""
+    arms = np.reshape(shown.values(*ARMS), (3, 2))
+    return cd.solve(cd.DesignProblem.xy_allocation(arms, noise_variance=shown.values(*NOISE)))
+
+
+def assert_is_solved(shown) -> None:
+    wanted = solved(shown)
+    assert shown.value() == pytest.approx(wanted.value, rel=1e-6)
+    assert shown.shares() == pytest.approx(wanted.weights, abs=2e-5)
+
+
+def test_it_opens_with_a_design_and_stays_on_this_machine(shown):
+    assert shown.page.title() == "convexdesign explorer"
+    assert shown.page.get_by_role("heading", level=1).inner_text() == "Designs in the plane"
+    assert shown.values(*ARMS) == [1.0, 0.0, 0.0, 1.0, 0.88, 0.48]
+    assert_is_solved(shown)
+    blind = cd.solve(cd.DesignProblem.xy_allocation(np.reshape(shown.values(*ARMS), (3, 2))))
+    assert shown.shares("blind") == pytest.approx(blind.weights, abs=2e-5)
+    assert shown.root.locator("svg.equivalence").get_attribute("aria-label").startswith("An arm's sensitivity")
+
+
+def test_dragging_an_arm_changes_the_design(shown):
+    before = shown.shares()
+    box = shown.handle("arm1").locator(".disc").bounding_box()
+    plane = shown.root.locator("svg.plane").bounding_box()
+    start = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    mouse = shown.page.mouse
+    mouse.move(*start)
+    mouse.down()
+    # A quarter of the plane to the right, an eighth down: half and a quarter of the coordinates shown, 1.5 each way.
+    mouse.move(start[0] + plane["width"] / 4, start[1] + plane["height"] / 8, steps=12)
+    mouse.up()
+    shown.settle()
+    assert shown.values("x of arm 1", "y of arm 1") == pytest.approx([0.75, 0.625], abs=0.011)
+    assert shown.values("x of arm 0", "y of arm 0") == [1.0, 0.0]
+    assert shown.shares() != before
+    assert_is_solved(shown)
+
+
+def test_typing_a_noise_variance_changes_the_design(shown):
+    shown.input("noise variance of arm 1").fill("0.5")
+    shown.settle()
+    assert shown.values(*NOISE) == [1.0, 0.5, 1.0]
+    assert shown.shares()[1] > 0.1
+    assert_is_solved(shown)
+
+
+def test_the_keyboard_alone_reaches_and_moves_everything(shown):
+    press = shown.page.keyboard.press
+    shown.page.get_by_label("Problem").focus()
+    names = []
+    for _ in range(40):
+        press("Tab")
+        name = shown.root.evaluate(
+            "root => { const a = root.getRootNode().activeElement; return a?.ariaLabel || a?.labels?.[0]?.innerText"
+            " || a?.innerText || '' }"
+        )
+        names.append(name.strip())
+        if name == "arm 2":
+            break
+    assert names[-1] == "arm 2", names
+    press("ArrowRight")
+    press("Shift+ArrowDown")
+    shown.settle()
+    assert shown.values("x of arm 2", "y of arm 2") == pytest.approx([0.89, 0.38])
+    assert shown.handle("arm2").get_attribute("aria-valuetext").startswith("0.89, 0.38, share ")
+    assert_is_solved(shown)
+    press("Delete")
+    shown.settle()
+    assert shown.root.locator("tbody tr").filter(has=shown.page.locator('[aria-label^="x of arm"]')).count() == 2
+    # Inputs count up and down, and the button opens by the keyboard too.
+    shown.input("y of arm 0").press("ArrowUp")
+    shown.settle()
+    assert shown.values("y of arm 0") == [0.05]
+    shown.page.get_by_role("button", name="Python code").press("Enter")
+    assert "cd.solve(problem)" in shown.root.locator("pre").inner_text()
+
+
+def test_every_problem_can_be_chosen_and_shows_its_value(shown):
+    """Each value is that of the code that the page gives; items are set, so that no two problems ask the same."""
+    for _ in range(2):
+        shown.page.get_by_role("button", name="Add an item").click()
+    for problem in PROBLEMS:
+        shown.page.get_by_label("Problem").select_option(problem)
+        shown.settle()
+        names: dict[str, object] = {}
+        exec(shown.root.locator("pre").text_content(), names)
+        assert names["problem"].kind == problem
+        assert shown.value() == pytest.approx(names["design"].value, rel=1e-9)
+        pulls = [int(cell) for cell in shown.root.locator(".counts td").all_inner_texts()]
+        assert pulls == names["plan"].counts.tolist()
+        bound = float(shown.root.locator("[data-samples]").get_attribute("data-samples"))
+        assert bound == pytest.approx(names["samples"], rel=1e-9)
+
+
+def test_a_singular_arrangement_says_what_to_do(shown):
+    shown.page.get_by_label("Problem").select_option("a-optimal")
+    for name, value in zip(ARMS, ("1", "0.5", "-0.8", "-0.4", "0.4", "0.2")):
+        shown.input(name).fill(value)
+    shown.settle()
+    assert "No design" in shown.messages()
+    assert "Move one arm off the line" in shown.messages()
+    assert shown.root.locator(".part.design").is_hidden()
+    shown.input("y of arm 2").fill("0.6")
+    shown.settle()
+    assert shown.messages() == ""
+    assert sum(shown.shares()) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_nonsense_is_refused_and_the_page_goes_on(shown):
+    shown.input("noise variance of arm 0").fill("-1")
+    shown.settle()
+    assert "noise variance of arm 0 is -1" in shown.messages()
+    shown.input("noise variance of arm 0").fill("")  # unfinished: nothing is asked
+    assert shown.input("noise variance of arm 0").get_attribute("aria-invalid") is not None
+    shown.input("noise variance of arm 0").fill("4")
+    shown.settle()
+    assert shown.messages() == ""
+    assert_is_solved(shown)
+
+
+def test_the_link_and_the_address_bring_back_the_view(shown, visit):
+    shown.page.get_by_label("Problem").select_option("best-arm-oracle")
+    shown.page.get_by_role("button", name="Add an item").click()
+    shown.page.get_by_role("button", name="Add an item").click()
+    shown.input("theta, second").fill("0.3")
+    shown.input("measurements").fill("25")
+    shown.settle()
+    state = State.from_query(shown.link())
+    assert (state.problem, state.pulls, state.theta, len(state.items)) == ("best-arm-oracle", 25, (1.0, 0.3), 2)
+    shown.page.wait_for_url(f"**/{shown.link()}")
+    again = visit(shown.link().removeprefix("?"))
+    assert again.link() == shown.link()
+    assert again.value() == shown.value()
+    assert again.shares() == shown.shares()
+    assert again.page.get_by_label("Problem").input_value() == "best-arm-oracle"
+
+
+def test_a_link_that_makes_no_sense_says_so(visit):
+    shown = visit("problem=g-optimal&arms=1,0")
+    assert "arms=1,0" in shown.messages()
+    assert sum(shown.shares()) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_points_can_be_added_and_removed_and_examples_chosen(shown):
+    shown.page.get_by_role("button", name="Add an arm").click()
+    shown.settle()
+    assert len(shown.shares()) == 4
+    shown.page.get_by_role("button", name="Remove arm 1").click()
+    shown.settle()
+    assert shown.values(*ARMS[:2]) == [1.0, 0.0]
+    assert_is_solved(shown)
+    shown.page.get_by_label("Start from").select_option("A hexagon with equal noise")
+    shown.settle()
+    assert shown.shares() == pytest.approx([1 / 6] * 6, abs=1e-3)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1250, "light")])
+def test_it_fits_narrow_and_wide_pages_and_can_be_read(visit, width, scheme):
+    """Nothing is wider than the page, everything that takes input has a name, and words stand out from their ground."""
+    shown = visit(width=width, scheme=scheme)
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert shown.root.evaluate("root => root.scrollWidth <= root.clientWidth + 1")
+    unnamed = shown.root.evaluate(
+        "root => [...root.querySelectorAll('input, select, button, [tabindex]')].filter(e => !(e.ariaLabel"
+        " || e.labels?.length || e.innerText?.trim())).map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert unnamed == []
+    contrast = shown.root.evaluate(CONTRAST)
+    assert min(contrast.values()) >= 4.5, contrast
+
+
+# The contrast of words with the page behind them (WCAG 2): of a paragraph, a soft label, a link, and names in the plane.
+CONTRAST = """root => {
+  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgb = (colour) => {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (colour) => rgb(colour)
+    .map((c) => c / 255)
+    .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = light(getComputedStyle(root).backgroundColor);
+  const found = {};
+  for (const [what, css] of [['.part p', 'color'], ['.about', 'color'], ['a.link', 'color'], ['svg text', 'fill'],
+    ['.handle.theta text', 'fill']]) {
+    const words = light(getComputedStyle(root.querySelector(what))[css]);
+    found[what] = (Math.max(words, ground) + 0.05) / (Math.min(words, ground) + 0.05);
+  }
+  return found;
+}"""
