@@ -30,7 +30,7 @@ __all__ = ["ALGORITHMS", "algorithm_from", "describe"]
 ALGORITHMS: dict[str, tuple[type[Identifier], tuple[str, ...]]] = {
     "h-rage": (HRage, ("variance_bounds", "burn_in", "known_variances", "noise", "margin")),
     "rage": (Rage, ("variance_bounds",)),
-    "martingale": (MartingaleElimination, ("variance_bounds", "known_variances", "noise")),
+    "martingale": (MartingaleElimination, ("variance_bounds", "known_variances", "noise", "budget")),
     "static": (StaticAllocation, ("variance_bounds", "known_variances", "design")),
     "oracle": (OracleAllocation, ("theta", "noise_variance", "heteroskedastic")),
 }

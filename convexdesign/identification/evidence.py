@@ -1,4 +1,4 @@
-"""What is kept of each round, and the bets on any direction computed from it on demand."""
+"""What each round says of any direction, and the bets on directions that add it up."""
 
 from __future__ import annotations
 
@@ -11,27 +11,32 @@ from convexdesign.estimation import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.identification.wealth import log_wealth
 
-__all__ = ["Evidence"]
+__all__ = ["SCALES", "Bets", "Evidence", "Summary"]
 
 Floats = NDArray[np.float64]
 
 # Bets for every size of V from the first round's to a million times that, at which most experiments have long ended.
-SCALES = 16.0 ** np.arange(6) / 16.0
-# Directions whose bets on all rounds are held at once.
-BLOCK = 4096
+SCALES = np.asarray(16.0 ** np.arange(6) / 16.0, dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
-class _Summary:
-    """theta_k as b with y'theta_k = g'b for coordinates g of y, and spread F with v_k = |F g|²."""
+class Summary:
+    """One round, all that is kept of it: theta_k as b with y'theta_k = g'b for coordinates g of y, v_k = |F g|²."""
 
     coefficients: Floats
     spread: Floats
 
+    def of(self, coordinates: Floats) -> tuple[Floats, Floats]:
+        """y'theta_k and 1/v_k, (m,) each, for directions with these coordinates (m, r); zeros where y = 0."""
+        image = coordinates @ self.spread.T
+        v = np.einsum("ij,ij->i", image, image)
+        precision = np.divide(1.0, v, out=np.zeros_like(v), where=v > 0)
+        return np.asarray(coordinates @ self.coefficients), precision
+
 
 @dataclass(eq=False)
 class Evidence:
-    """Round summaries (theta_k, Q_k), from which M(y), V(y) and the wealth of any direction y follow.
+    """Round summaries (theta_k, Q_k), from which M(y), V(y) and the wealth of any fixed direction y follow.
 
     A round with precisions p_x = c_k(x)/U_x has A_k = Σ p_x xx', theta_k = A_k^-1 Σ p_x mean_k(x) x and
     Q_k = A_k^-1: with the weights 1/U_x the bound v_k = y'Q_k y on the variance of y'theta_k is the smallest that weighted
@@ -42,41 +47,55 @@ class Evidence:
     arms: Floats
     space: RowSpace = field(init=False)
     rows: Floats = field(init=False)
-    summaries: list[_Summary] = field(default_factory=list, init=False)
+    summaries: list[Summary] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.space = row_space(self.arms)
         self.rows = self.space.coordinates(self.arms)
 
-    def add(self, observations: Observations, upper: Floats) -> None:
-        """Take in a round whose VARIANCES are at most `upper` (n,), bounds chosen before its rewards."""
+    def add(self, observations: Observations, upper: Floats) -> Summary | None:
+        """Take in a round whose VARIANCES are at most `upper` (n,), bounds chosen before its rewards; None if nothing."""
         p = np.where(np.isfinite(upper), observations.count / upper, 0.0)
         R: Floats = np.asarray(np.linalg.qr(np.sqrt(p)[:, None] * self.rows, mode="r"))
         diagonal = np.abs(np.diag(R))
         if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
-            return
+            return None
         spread = np.asarray(np.linalg.inv(R.T), dtype=float)
-        self.summaries.append(_Summary(spread.T @ (spread @ (self.rows.T @ (p * observations.mean))), spread))
+        summary = Summary(spread.T @ (spread @ (self.rows.T @ (p * observations.mean))), spread)
+        self.summaries.append(summary)
+        return summary
 
-    def totals(self, directions: Floats, shift: Floats | float = 0.0) -> tuple[Floats, Floats]:
-        """M = Σ_k (y'theta_k + shift)/v_k and V = Σ_k 1/v_k of rows y (m, d) after every round, (rounds, m) each."""
-        G = self.space.coordinates(directions).T
-        r = self.space.rank
-        spreads = np.array([s.spread for s in self.summaries]).reshape(-1, r, r)
-        estimates = np.array([s.coefficients for s in self.summaries]).reshape(-1, r) @ G
-        precision = 1.0 / np.einsum("kim,kim->km", image := spreads @ G, image)
-        return np.cumsum((estimates + shift) * precision, axis=0), np.cumsum(precision, axis=0)
+    def log_wealth(self, directions: Floats, shift: float = 0.0, since: int = 0) -> Floats:
+        """The largest log wealth against y'theta + shift <= 0 of rows y (m, d) in the rounds from `since` on; (m,), >= 0."""
+        bets = Bets(directions.shape[0])
+        coordinates = self.space.coordinates(directions)
+        for summary in self.summaries[since:]:
+            estimates, precision = summary.of(coordinates)
+            bets.add(estimates + shift, precision)
+        return bets.best
 
-    def best_log_wealth(self, directions: Floats, shift: Floats | float = 0.0) -> Floats:
-        """The largest log wealth so far against y'theta + shift <= 0 for rows y (m, d), shape (m,); at least 0."""
-        best = np.zeros(directions.shape[0])
-        shifts = np.broadcast_to(np.asarray(shift, dtype=float), best.shape)
-        if not self.summaries:
-            return best
-        for start in range(0, directions.shape[0], BLOCK):
-            rows = slice(start, start + BLOCK)
-            M, V = self.totals(directions[rows], shifts[rows])
-            # The scales are fixed by the first round's v, hence before its rewards.
-            wealth = log_wealth(M, V, SCALES[:, None, None] * V[0])
-            best[rows] = np.maximum(wealth.max(axis=0), 0.0)
-        return best
+
+class Bets:
+    """Bets on m directions, each against y_k'theta <= 0 in every round k; y_k may be another in every round.
+
+    M = Σ_k y_k'theta_k/v_k and V = Σ_k 1/v_k, (m,) each; `best` (m,): the largest log wealth so far, at least 0. The
+    scales of a mixture are fixed by the first v of its direction, hence before any reward that M contains. A round with
+    1/v = 0 makes no bet.
+    """
+
+    def __init__(self, m: int) -> None:
+        self.M, self.V, self.first, self.best = np.zeros((4, m))
+
+    def add(self, estimates: Floats, precision: Floats) -> None:
+        """Take in y_k'theta_k and 1/v_k, (m,) each, y_k and v_k chosen before the rewards of round k."""
+        # Not in place: a copy of an algorithm in an earlier state keeps its own sums.
+        self.M = self.M + estimates * precision
+        self.V = self.V + precision
+        self.first = np.where(self.first > 0, self.first, precision)
+        self.best = np.maximum(self.best, self.log_wealth())
+
+    def log_wealth(self, shift: float = 0.0) -> Floats:
+        """The log wealth (m,) now, or had the bets been against y_k'theta + shift <= 0; 0 where there was no bet."""
+        begun = self.first > 0
+        M, V, first = self.M + shift * self.V, self.V, np.where(begun, self.first, 1.0)
+        return np.where(begun, log_wealth(M, V, SCALES[:, None] * first), 0.0)

@@ -44,8 +44,8 @@ class BestArmGoal:
 
     @property
     def mistakes(self) -> int:
-        """How many directions an error can come from: the best item against each other one."""
-        return max(self.values.shape[0] - 1, 1)
+        """How many hypotheses an error can come from: an item is dropped when "it is the best" is rejected."""
+        return 1
 
     @cached_property
     def values(self) -> Floats:
@@ -116,7 +116,7 @@ class LevelSetGoal:
 
     @property
     def mistakes(self) -> int:
-        """How many directions an error can come from: every item, towards its wrong side."""
+        """How many hypotheses an error can come from: every item has one wrong side."""
         return int(self.values.shape[0])
 
     @cached_property

@@ -280,7 +280,7 @@ class Identifier(AskTell):
         assert status is not None
         if status is Status.UNDECIDED:
             answer: tuple[int, ...] = ()
-        elif status is Status.EPSILON_GOOD:
+        elif status is not Status.IDENTIFIED:
             answer = self.goal.answer(self.standing, self.rounds[-1].theta)
         else:
             answer = self.goal.answer(self.standing)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.estimation import LinearFit, Observations, least_squares, variance_range
+from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise
-from convexdesign.identification.allocations import Allocation, packed, unpacked
-from convexdesign.identification.evidence import Evidence
+from convexdesign.identification.allocations import Allocation, allocate, packed, unpacked
+from convexdesign.identification.evidence import Bets, Evidence
 from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing
 from convexdesign.identification.identifier import Identifier
-from convexdesign.identification.martingale_plan import Planner
-from convexdesign.identification.result import Status
+from convexdesign.identification.martingale_plan import Planner, Wanted, likely_gaps
+from convexdesign.identification.pooled_fit import PooledFit, pooled_fit
+from convexdesign.identification.result import Confidence, Result, Status
 from convexdesign.identification.wealth import variance_upper_ends
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import read_positive
@@ -27,6 +29,8 @@ Floats = NDArray[np.float64]
 
 # The share of delta that pays for the variances where they are unknown.
 VARIANCE_SHARE = 0.1
+# The share of what is left that pays for answers right up to epsilon, where those are asked for.
+EPSILON_SHARE = 0.5
 
 
 class MartingaleElimination(Identifier):
@@ -34,17 +38,19 @@ class MartingaleElimination(Identifier):
 
     variance_bounds: (low, high) on the noise VARIANCES, or None; high is where the upper confidence ends of the variances
     start, low is used for planning alone. known_variances: (n,) or scalar. noise: "gaussian" or "sub-gaussian" (strictly
-    sub-Gaussian). Other arguments as in `Identifier`. After every round `p_value` holds for the leader, at any time.
+    sub-Gaussian). budget: at most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where
+    max_samples gives no answer. Other arguments as in `Identifier`. `confidence()` holds after every round, at any time.
 
-    **Why it is right.** Counts c_k and bounds U_x of round k depend on earlier rounds only. Put U' = max(U, s²): given
-    the past, y'theta_k has mean y'theta and variance at most v_k' = v_k(U'), so that for y'theta <= 0 the wealth of
-    `log_wealth` is below a nonnegative supermartingale that starts at one, and reaches 1/p with probability at most p.
-    On the event U >= s² in all rounds, of probability at least 1 - delta_v (`variance_upper_ends`; delta_v = delta/10,
-    0 for known variances), U' = U. Best arm: item z is dropped once the wealth of z' - z reaches (|Z| - 1)/delta_m for
-    some z', delta_m = delta - delta_v. The best item z* is lost only through one of |Z| - 1 directions z' - z* with
-    (z' - z*)'theta <= 0. Level sets: item z is placed above (below) once the wealth of z'theta - alpha (its negative)
-    reaches |Z|/delta_m; each item has one wrong side. Epsilon-good: bets on y'theta + epsilon <= 0, in the same
-    directions, whose wealth is never less; so the same |Z| - 1 (or |Z|) events pay for both.
+    **Why it is right.** Counts c_k, bounds U_x and the leader L_k of round k depend on earlier rounds only. Put
+    U' = max(U, s²): given the past, y'theta_k has mean y'theta and variance at most v_k' = v_k(U'), so that where all
+    y_k'theta <= 0 the wealth of `log_wealth` is below a nonnegative supermartingale that starts at one, and reaches 1/p
+    with probability at most p. On the event U >= s² in all rounds, of probability at least 1 - delta_v
+    (`variance_upper_ends`; delta_v = delta/10, 0 for known variances), U' = U. Best arm: item z is dropped once the
+    wealth of the bets on y_k = L_k - z reaches 1/delta_m, delta_m = delta - delta_v. All of these are bets against one
+    hypothesis, that z is a best item: it implies (L_k - z)'theta <= 0 for every k. So a best item is lost, and an answer
+    that is not a best item given, with probability at most delta_m, however many items there are. Level sets: item z is
+    placed above (below) once the wealth of z'theta - alpha (its negative) reaches |Z|/delta_m; each item has one wrong
+    side. Epsilon: see `_good_best_arm` and `_good_level_set`.
 
     Beyond the paper; the tools are those of Robbins (1970), method of mixtures, and Howard et al. (2021).
 
@@ -68,24 +74,36 @@ class MartingaleElimination(Identifier):
         noise: Noise = "gaussian",
         epsilon: float = 0.0,
         max_samples: int | None = None,
+        budget: int | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=max_samples, rng=rng)
+        limits = [limit for limit in (max_samples, budget) if limit is not None]
+        limit = min(limits) if limits else None
+        super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=limit, rng=rng)
         if noise not in ("gaussian", "sub-gaussian"):
             raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
-        n = self.arms.shape[0]
+        n, m = self.arms.shape[0], self.items.shape[0]
         self.noise: Noise = noise
+        self.budget = budget
         self.known_variances = read_positive(known_variances, "known_variances", n, "a noise VARIANCE must be positive")
         self.variance_bounds = variance_range(variance_bounds) or (0.0, np.inf)
         known = self.known_variances
         self.delta_v = 0.0 if known is not None else VARIANCE_SHARE * self.delta
         self.delta_m = self.delta - self.delta_v
+        settles = self.epsilon > 0 and isinstance(self.goal, BestArmGoal)
+        self._delta_epsilon = EPSILON_SHARE * self.delta_m if settles else 0.0
+        self._threshold = float(np.log(self.goal.mistakes / (self.delta_m - self._delta_epsilon)))
         self.upper_variances: Floats = np.full(n, self.variance_bounds[1]) if known is None else known
         self.evidence = Evidence(np.asarray(self.arms, dtype=float))
-        self.p_value = 1.0
-        self._squares, self._dof = np.zeros(n), np.zeros(n)
-        self._fit: LinearFit | None = None
-        self._planner = Planner(self.evidence, self.goal, np.log(self.goal.mistakes / self.delta_m))
+        self._coordinates = self.evidence.space.coordinates(self.goal.values)
+        self._count, self._sum, self._squares, self._dof = np.zeros((4, n))
+        self._fit: PooledFit | None = None
+        self._leader: int | None = None
+        # Items that led while a round was measured, in order, with the number of rounds of evidence before that.
+        self._led: dict[int, int] = {}
+        # Bets that item z is not the best, or that it is above; and that it is below.
+        self._bets, self._below = Bets(m), Bets(m)
+        self._planner = Planner(self.evidence, self._threshold)
 
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         if self.known_variances is not None:
@@ -102,19 +120,39 @@ class MartingaleElimination(Identifier):
     def _plan(self) -> NDArray[Any] | Status:
         left = self.max_samples - self.samples
         if left <= 0:
-            return Status.UNDECIDED
+            return Status.UNDECIDED if self.budget is None else Status.BEST_GUESS
+        if self._fit is None or self._fit.spread is None:
+            return self._planner.first_counts(left, self.budget is not None, self._usable, self._allocated)
+        # An experiment that solves its designs in its own way is asked for all of them.
+        own = self._allocate is allocate
         likely = self._likely_variances()
         return self._planner.next_counts(
-            self.standing, self._fit, likely, self.samples, left, self._usable, self._allocated
+            self._wanted(self._fit), likely, self.samples, left, self._usable, self._allocated, own
         )
+
+    def _wanted(self, fit: PooledFit) -> Wanted:
+        """The directions still to be decided."""
+        items, values = self.standing.undecided, self.goal.values
+        if isinstance(self.goal, BestArmGoal):
+            leader = self._leader
+            items = items[self.goal.group[items] != self.goal.group[leader]]
+            directions = values[leader] - values[items]
+            coordinates = self._coordinates[leader] - self._coordinates[items]
+            estimates = coordinates @ fit.coefficients
+        else:
+            directions, coordinates = values[items], self._coordinates[items]
+            estimates = np.abs(coordinates @ fit.coefficients - self.goal.threshold)
+        gaps = likely_gaps(estimates, fit.deviations(coordinates)) + self.epsilon
+        return Wanted(directions, coordinates, gaps, self._bets.V[items])
 
     def _forget_designs(self) -> None:
         self._planner.exploring = None
 
     def memory(self) -> dict[str, Any]:
-        """Who was left, the design that explores, and the open batch's design."""
+        """Who was left and who led, the design that explores, and the open batch's design."""
         exploring, oracle = self._planner.exploring, self._planner.oracle
         return super().memory() | {
+            "leader": self._leader,
             "exploring": None if exploring is None else packed(exploring),
             "allocation": None if oracle is None else oracle.record(),
         }
@@ -122,20 +160,42 @@ class MartingaleElimination(Identifier):
     def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
         super()._recall(memory, counts)
         n, exploring, oracle = self.arms.shape[0], memory["exploring"], memory["allocation"]
+        self._leader = memory["leader"]
         self._planner.exploring = None if exploring is None else unpacked(exploring, n)
         self._planner.oracle = None if oracle is None else Allocation.from_record(oracle, n)
 
     def _learn(self, observations: Observations) -> None:
-        if self._told > 0 or self.known_variances is not None:
-            # The bounds in force when the batch was asked for: nothing of its own rewards is in them. The first
-            # batch is for the variances alone: before it, the bounds may be so wide that its bets are worth nothing.
-            self.evidence.add(observations, self.upper_variances)
+        before = self.upper_variances
         self._tighten(observations)
-        self._fit = least_squares(self._arm_rows, self.observations.merge(observations), self._likely_variances())
-        standing, good = self._judge(self._fit.theta)
-        self._close_round(observations, standing, self._fit.theta, self._planner.oracle, p_value=self.p_value)
-        if good and self._status is None:
+        # Means and sums of squares of Gaussian rewards are independent: what the latter say may weigh the former.
+        self._bet(observations, self.upper_variances if self.noise == "gaussian" else before)
+        self._count = self._count + observations.count
+        self._sum = self._sum + observations.count * observations.mean
+        self._fit = pooled_fit(self.evidence.rows, self._count, self._sum, self._likely_variances())
+        standing = self._judge()
+        if isinstance(self.goal, BestArmGoal):
+            values = self._coordinates[standing.undecided] @ self._fit.coefficients
+            self._leader = int(standing.undecided[np.argmax(values)])
+        theta = self.evidence.space.lift(self._fit.coefficients)
+        self._close_round(observations, standing, theta, self._planner.oracle, p_value=self.p_value)
+        if self.epsilon > 0 and self._status is None and self._good():
             self._status = Status.EPSILON_GOOD
+
+    def _bet(self, observations: Observations, upper: Floats) -> None:
+        """Settle the bets of the round just measured, on directions fixed before its rewards; VARIANCES up to `upper`."""
+        goal, leader = self.goal, self._leader
+        if isinstance(goal, BestArmGoal) and leader is not None:
+            self._led.setdefault(leader, len(self.evidence.summaries))
+        summary = self.evidence.add(observations, upper)
+        if summary is None:
+            return
+        if isinstance(goal, LevelSetGoal):
+            estimates, precision = summary.of(self._coordinates)
+            self._bets.add(estimates - goal.threshold, precision)
+            self._below.add(goal.threshold - estimates, precision)
+        elif leader is not None:
+            estimates, precision = summary.of(self._coordinates[leader] - self._coordinates)
+            self._bets.add(estimates, np.where(goal.group == goal.group[leader], 0.0, precision))
 
     def _tighten(self, observations: Observations) -> None:
         """Upper ends of the variances for the next round; never larger than before."""
@@ -159,45 +219,85 @@ class MartingaleElimination(Identifier):
 
     # ---------------------------------------------------------------- judging
 
-    def _judge(self, theta: Floats) -> tuple[Standing, bool]:
-        """Who is left, and whether the answer that theta gives is epsilon-good."""
+    def _judge(self) -> Standing:
+        """Who is left."""
+        now, items = self.standing, self.standing.undecided
+        rejected = self._bets.best[items] >= self._threshold
         if isinstance(self.goal, BestArmGoal):
-            return self._judge_best_arm(self.goal, theta)
-        return self._judge_level_set(self.goal, theta)
+            return Standing(items[~rejected], now.above, now.below)
+        return self.goal.place(now, rejected, self._below.best[items] >= self._threshold)
 
-    def _judge_best_arm(self, goal: BestArmGoal, theta: Floats) -> tuple[Standing, bool]:
-        threshold = np.log(goal.mistakes / self.delta_m)
-        survivors = self.standing.undecided
-        leader = int(survivors[np.argmax(goal.values[survivors] @ theta)])
-        others = np.flatnonzero(goal.group != goal.group[leader])
-        wealth = np.full(goal.values.shape[0], -np.inf)
-        wealth[others] = self.evidence.best_log_wealth(goal.values[leader] - goal.values[others])
-        least = float(wealth[others].min())
-        self.p_value = min(1.0, self.delta_v + goal.mistakes * float(np.exp(-least)))
-        left = Standing(survivors[wealth[survivors] < threshold], self.standing.above, self.standing.below)
-        rivals = left.undecided[goal.group[left.undecided] != goal.group[leader]]
-        good = False
-        if self.epsilon > 0 and rivals.size:
-            directions = goal.values[leader] - goal.values[rivals]
-            good = bool(np.all(self.evidence.best_log_wealth(directions, self.epsilon) >= threshold))
-        return left, good
+    def _good(self) -> bool:
+        """Whether the answer that the estimate gives now is epsilon-good."""
+        if isinstance(self.goal, BestArmGoal):
+            return self._good_best_arm(self.goal)
+        return self._good_level_set(self.goal)
 
-    def _judge_level_set(self, goal: LevelSetGoal, theta: Floats) -> tuple[Standing, bool]:
-        threshold = np.log(goal.mistakes / self.delta_m)
-        measured = goal.values.any(axis=1)
-        above, below = np.full((2, measured.size), np.inf)
-        above[measured] = self.evidence.best_log_wealth(goal.values[measured], -goal.threshold)
-        below[measured] = self.evidence.best_log_wealth(-goal.values[measured], goal.threshold)
+    def _good_best_arm(self, goal: BestArmGoal) -> bool:
+        """No survivor beats the leader by more than epsilon.
+
+        The hypothesis that some z does so is bet against by (leader - z)'theta + epsilon <= 0, in the rounds since the
+        leader first led. It is the j-th item ever to lead, known before those rounds, and gets delta_e/(j(j + 1)) of
+        delta_e = delta_m/2; these sum to delta_e. The other half pays for the items dropped before.
+        """
+        leader = self._leader
+        if leader not in self._led:
+            return False
+        place = list(self._led).index(leader) + 1
         items = self.standing.undecided
-        left = goal.place(self.standing, above[items] >= threshold, below[items] >= threshold)
-        likely = goal.values @ theta > goal.threshold
-        likely[left.above], likely[left.below] = True, False
-        least = float(np.where(likely, above, below).min())
-        self.p_value = min(1.0, self.delta_v + goal.mistakes * float(np.exp(-least)))
-        rest = left.undecided
-        good = False
-        if self.epsilon > 0 and rest.size:
-            sign = np.where(likely[rest], 1.0, -1.0)
-            shift = self.epsilon - sign * goal.threshold
-            good = bool(np.all(self.evidence.best_log_wealth(sign[:, None] * goal.values[rest], shift) >= threshold))
-        return left, good
+        rivals = items[goal.group[items] != goal.group[leader]]
+        directions = goal.values[leader] - goal.values[rivals]
+        wealth = self.evidence.log_wealth(directions, self.epsilon, since=self._led[leader])
+        return bool(np.all(wealth >= np.log(place * (place + 1) / self._delta_epsilon)))
+
+    def _good_level_set(self, goal: LevelSetGoal) -> bool:
+        """No undecided item is more than epsilon on the other side of where its estimate puts it.
+
+        Bets against z'theta - alpha + epsilon <= 0 (and its mirror) are worth at least those that place items, in the
+        same directions, so the same |Z| events pay for both.
+        """
+        items = self.standing.undecided
+        likely = self._likely_above()[items]
+        above, below = self._bets.log_wealth(self.epsilon)[items], self._below.log_wealth(self.epsilon)[items]
+        return bool(np.all(np.where(likely, above, below) >= self._threshold))
+
+    # ---------------------------------------------------------------- at any time
+
+    @property
+    def p_value(self) -> float:
+        """P-value, valid at any time, of the hypothesis that the best guess now is wrong."""
+        return 1.0 - self.confidence().answer_confidence
+
+    def confidence(self) -> Confidence:
+        """How sure the best guess is, and what is known of each item; valid at all times at once.
+
+        Best arm: with probability at least 1 - a no best item is ever ruled out with confidence 1 - a or more, and no
+        leader that is not best ever has that confidence. (Given several best items, the former holds for each.) Level
+        sets: with probability at least 1 - a no item is ever put on its wrong side with confidence 1 - a or more.
+        """
+        goal = self.goal
+        if isinstance(goal, BestArmGoal):
+            p = np.minimum(1.0, self.delta_v + np.exp(-self._bets.best))
+            if self._leader is None:
+                return Confidence((), 0.0, np.zeros(p.size))
+            others = goal.group != goal.group[self._leader]
+            p[~others] = p[others].max() if others.any() else 0.0
+            return Confidence((self._leader,), float(1.0 - p[self._leader]), 1.0 - p)
+        above = self._likely_above()
+        best = np.where(above, self._bets.best, self._below.best)
+        p = np.minimum(1.0, self.delta_v + goal.mistakes * np.exp(-best))
+        p[~goal.values.any(axis=1)] = 0.0
+        return Confidence(tuple(np.flatnonzero(above).tolist()), float(1.0 - p.max()), 1.0 - p)
+
+    def _likely_above(self) -> NDArray[np.bool_]:
+        """Whether each item is above the threshold (m,), by its proof where there is one, else by its estimate."""
+        goal = self.goal
+        assert isinstance(goal, LevelSetGoal)
+        above = np.zeros(goal.values.shape[0], dtype=bool)
+        if self._fit is not None:
+            above = self._coordinates @ self._fit.coefficients > goal.threshold
+        above[self.standing.above], above[self.standing.below] = True, False
+        return above
+
+    def _result(self) -> Result:
+        return replace(super()._result(), p_value=self.p_value)

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Result", "Round", "Status"]
+__all__ = ["Confidence", "Result", "Round", "Status"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -19,6 +19,7 @@ class Status(Enum):
 
     IDENTIFIED = "the answer is right with probability at least 1 - delta"
     EPSILON_GOOD = "the answer is right up to epsilon with probability at least 1 - delta"
+    BEST_GUESS = "the budget is spent: the answer is the best guess, and its p-value says what it is worth"
     UNDECIDED = "max_samples came first: no answer; the survivors are what is left, raise max_samples or epsilon"
 
 
@@ -29,7 +30,8 @@ class Result:
     answer: indices of items, increasing; the best item (all its copies where items are equal), or every item above
     the threshold; empty where the status is UNDECIDED. survivors: items not eliminated, or not placed. above, below:
     items placed on a side of the threshold, each with its proof (level sets only). samples: all pulls, those of
-    the burn-in included. epsilon: 0 unless the status is EPSILON_GOOD.
+    the burn-in included. epsilon: 0 unless the status is EPSILON_GOOD. p_value: of the answer being wrong, valid whenever
+    the run ended; None where the algorithm has none.
     """
 
     answer: tuple[int, ...]
@@ -42,6 +44,21 @@ class Result:
     rounds: int
     delta: float
     epsilon: float = 0.0
+    p_value: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Confidence:
+    """What is known at some moment; every claim with confidence 1 - a is right, at all times, but with probability a.
+
+    answer: the best guess, indices of items. answer_confidence: that all of it is right. items (m,): best arm, that the
+    item is not the best (for the leader and its copies: that it is); level set, that the item is on the side where the
+    best guess has it. At least 0; below 1 by delta/10 or more where the variances were estimated.
+    """
+
+    answer: tuple[int, ...]
+    answer_confidence: float
+    items: Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,11 +34,11 @@ def log_wealth(M: Floats, V: Floats, rho: Floats) -> Floats:
     >>> float(log_wealth(np.zeros(1), np.zeros(1), np.ones((3, 1)))[0])
     0.0
     """
-    from scipy.special import log_ndtr, logsumexp
+    from scipy.special import log_ndtr
 
     total = V + rho
-    logs = np.log(2.0) + 0.5 * np.log(rho / total) + M**2 / (2.0 * total) + log_ndtr(M / np.sqrt(total))
-    return np.asarray(logsumexp(logs, axis=0) - np.log(rho.shape[0]))
+    size = M / np.sqrt(total)
+    return _log_mean(np.log(2.0) + 0.5 * np.log(rho / total) + 0.5 * size**2 + log_ndtr(size))
 
 
 def log_variance_wealth(squares: Floats, dof: Floats, variance: Floats, noise: Noise = "gaussian") -> Floats:
@@ -66,11 +66,12 @@ def variance_upper_ends(
     """The largest VARIANCES (n,) up to `high` against which the wealth stays below `threshold`; arguments as above.
 
     If all s_x² <= high, then with probability at least 1 - n/threshold the ends of every round hold s_x² for all n
-    arms at once. The equation in t = S/s² is convex and decreasing, and Newton's method from t = 0 stays on the side
-    where the end is too large rather than too small.
+    arms at once. The equation in t = S/s² is convex and decreasing, and Newton's method from below stays on the side
+    where the end is too large rather than too small; it starts where the best single bet alone would suffice.
     """
     goal = np.log(threshold)
-    t = np.zeros_like(squares)
+    logs, bets = _bets(np.zeros_like(squares), dof, noise)
+    t = np.maximum(((logs - np.log(bets.size) - goal) / bets[:, None]).max(axis=0), 0.0)
     for _ in range(60):
         logs, bets = _bets(t, dof, noise)
         value = _log_mean(logs)

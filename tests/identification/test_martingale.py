@@ -8,7 +8,7 @@ from worlds import bounds_of, play, random_world, run_many
 
 import convexdesign as cd
 from convexdesign.estimation import Observations
-from convexdesign.identification.evidence import SCALES, Evidence
+from convexdesign.identification.evidence import SCALES, Bets, Evidence
 from convexdesign.identification.wealth import log_wealth
 from convexdesign.instances import experiment_1, experiment_2
 
@@ -30,73 +30,107 @@ def some_rounds(rng, arms, rounds=5):
 def test_evidence_is_that_of_plain_matrices():
     rng = np.random.default_rng(0)
     arms, directions = rng.standard_normal((6, 3)), rng.standard_normal((4, 3))
-    evidence = Evidence(arms)
+    evidence, bets = Evidence(arms), Bets(4)
     M, V = np.zeros(4), np.zeros(4)
-    first = None
+    first, best = None, np.zeros(4)
     for observed, upper in some_rounds(rng, arms):
-        evidence.add(observed, upper)
+        summary = evidence.add(observed, upper)
         p = observed.count / upper
         A = arms.T @ (p[:, None] * arms)
         theta = np.linalg.solve(A, arms.T @ (p * observed.mean))
         v = np.einsum("ij,jk,ik->i", directions, np.linalg.inv(A), directions)
+        estimates, precision = summary.of(evidence.space.coordinates(directions))
+        np.testing.assert_allclose(estimates, directions @ theta, rtol=1e-9)
+        np.testing.assert_allclose(precision, 1.0 / v, rtol=1e-9)
+        bets.add(estimates + 0.25, precision)
         first = 1.0 / v if first is None else first
         M += (directions @ theta + 0.25) / v
         V += 1.0 / v
-    totals = evidence.totals(directions, 0.25)
-    np.testing.assert_allclose(totals[0][-1], M, rtol=1e-9)
-    np.testing.assert_allclose(totals[1][-1], V, rtol=1e-9)
-    wealth = log_wealth(*totals, SCALES[:, None, None] * first)
-    np.testing.assert_allclose(evidence.best_log_wealth(directions, 0.25), np.maximum(wealth.max(axis=0), 0.0))
+        best = np.maximum(best, log_wealth(M, V, SCALES[:, None] * first))
+    np.testing.assert_allclose(bets.M, M, rtol=1e-9)
+    np.testing.assert_allclose(bets.V, V, rtol=1e-9)
+    np.testing.assert_allclose(bets.best, best, rtol=1e-9)
+    np.testing.assert_allclose(evidence.log_wealth(directions, 0.25), best, rtol=1e-9)
+    # As if the bets had begun later.
+    assert np.all(evidence.log_wealth(directions, 0.25, since=5) == 0.0)
+    np.testing.assert_allclose(bets.log_wealth(-0.25), log_wealth(M - 0.25 * V, V, SCALES[:, None] * first), rtol=1e-9)
+
+
+def test_directions_may_change_from_round_to_round():
+    """Rounds without a bet (a direction of length zero) change nothing; scales are those of the first bet."""
+    arms = np.eye(2)
+    evidence, bets = Evidence(arms), Bets(2)
+    M, V = np.zeros(2), np.zeros(2)
+    for k, (mean, count) in enumerate([((1.0, 0.5), (4, 4)), ((0.2, 0.6), (8, 8)), ((0.9, 0.1), (20, 5))]):
+        summary = evidence.add(Observations(count, mean, (1.0, 1.0)), np.ones(2))
+        leader = (0, 0, 1)[k]
+        directions = arms[leader] - arms
+        bets.add(*summary.of(evidence.space.coordinates(directions)))
+        other = 1 - leader
+        precision = 1.0 / (1.0 / count[0] + 1.0 / count[1])
+        M[other] += (mean[leader] - mean[other]) * precision
+        V[other] += precision
+    np.testing.assert_allclose(bets.M, M)
+    np.testing.assert_allclose(bets.V, V)
+    np.testing.assert_allclose(bets.first, [4.0, 2.0])
 
 
 def test_rounds_that_do_not_cover_everything_contribute_nothing():
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     evidence = Evidence(arms)
-    evidence.add(Observations([5, 0, 0], [1.0, 0.0, 0.0], [4.0, 0.0, 0.0]), np.ones(3))
-    evidence.add(Observations([5, 5, 0], [1.0, 1.0, 0.0], [4.0, 4.0, 0.0]), np.array([1.0, np.inf, 1.0]))
+    assert evidence.add(Observations([5, 0, 0], [1.0, 0.0, 0.0], [4.0, 0.0, 0.0]), np.ones(3)) is None
+    upper = np.array([1.0, np.inf, 1.0])
+    assert evidence.add(Observations([5, 5, 0], [1.0, 1.0, 0.0], [4.0, 4.0, 0.0]), upper) is None
     assert evidence.summaries == []
-    assert evidence.best_log_wealth(np.eye(2)).tolist() == [0.0, 0.0]
+    assert evidence.log_wealth(np.eye(2)).tolist() == [0.0, 0.0]
     # Arms that span a subspace are worked with in it.
     flat = Evidence(np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0]]))
-    flat.add(Observations([5, 5], [1.0, 2.0], [4.0, 4.0]), np.ones(2))
-    assert flat.totals(np.array([[1.0, 2.0, 0.0]]))[1][-1] == pytest.approx(25.0)
+    summary = flat.add(Observations([5, 5], [1.0, 2.0], [4.0, 4.0]), np.ones(2))
+    assert summary.of(flat.space.coordinates(np.array([[1.0, 2.0, 0.0]])))[1] == pytest.approx(25.0)
 
 
-def test_designs_and_bounds_of_a_round_are_predictable():
-    """Two runs with equal rewards up to round k have equal counts, variance bounds and weights of evidence in round k."""
+@pytest.mark.parametrize("noise", ["gaussian", "sub-gaussian"])
+def test_what_bets_rest_on_is_known_before_the_rewards_they_count(noise):
+    """Two runs with equal rewards up to round k have equal counts and leaders in round k, whatever its rewards. The
+    weights of its evidence depend on its sums of squares for Gaussian noise, of which the means are independent, else
+    on nothing of it."""
     world = random_world("best-arm", seed=3)
     low, high = bounds_of(world)
-    probe = np.eye(3)
 
-    def run(change_at):
-        algorithm = I.MartingaleElimination(world.arms, world.items, variance_bounds=(low / 5, 5 * high))
+    def run(change_at, mean, squares):
+        algorithm = I.MartingaleElimination(world.arms, world.items, variance_bounds=(low / 5, 5 * high), noise=noise)
         environment = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=5)
         trail = []
         while not algorithm.done and len(trail) < 6:
-            batch, bounds = algorithm.ask(), algorithm.upper_variances.copy()
+            batch, leader = algorithm.ask(), algorithm.memory()["leader"]
             observed = environment.pull(batch.counts)
             if len(trail) == change_at:
-                observed = Observations(observed.count, observed.mean + 0.5, observed.m2 * 0.25)
+                observed = Observations(observed.count, observed.mean + mean, observed.m2 * squares)
             algorithm.tell(batch, observed)
-            V = algorithm.evidence.totals(probe)[1]
-            trail.append((batch.counts.tolist(), bounds.tolist(), V[-1].tolist() if len(V) else None))
+            spreads = [summary.spread.tolist() for summary in algorithm.evidence.summaries]
+            trail.append((batch.counts.tolist(), leader, spreads))
         return trail
 
-    plain = run(None)
-    for k in (1, 2, 3):
-        changed = run(k)
-        assert changed[: k + 1] == plain[: k + 1]
-        assert changed[k + 1 :] != plain[k + 1 :]
+    shift = np.linspace(-0.5, 0.5, 8)
+    plain = run(None, 0.0, 1.0)
+    for k in (1, 2):
+        other_means, other_squares = run(k, shift, 1.0), run(k, 0.0, 0.25)
+        assert other_means[: k + 1] == plain[: k + 1]
+        assert other_means[k + 1 :] != plain[k + 1 :]
+        assert other_squares[k][:2] == plain[k][:2]
+        assert (other_squares[k][2] == plain[k][2]) == (noise == "sub-gaussian")
 
 
-def test_first_batch_serves_the_variances_alone():
+def test_first_batch_chooses_the_leader_before_any_bet():
     world = random_world("best-arm", seed=4)
     algorithm = I.MartingaleElimination(world.arms, world.items)
+    assert algorithm.confidence().answer == ()
     batch = algorithm.ask()
     environment = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=5)
     algorithm.tell(batch, environment.pull(batch.counts))
-    assert algorithm.evidence.summaries == []
     assert algorithm.p_value == 1.0
+    assert algorithm.confidence().answer == (algorithm.memory()["leader"],)
+    assert not algorithm.confidence().items.any()
 
 
 @pytest.mark.parametrize("options", ["loose", "none", "known", "sub-gaussian"])
