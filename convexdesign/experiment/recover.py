@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sqlite3
 import tempfile
 from collections import defaultdict
@@ -12,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convexdesign.errors import DamagedStoreError, InputError
-from convexdesign.experiment.carve import Found, carve
-from convexdesign.experiment.events import GENESIS, Event, Kind, link
-from convexdesign.experiment.store import Store
+from convexdesign.experiment.carve import Found, carve, pages_of
+from convexdesign.experiment.events import GENESIS, Event, link
+from convexdesign.experiment.store import OPEN, Store, kind_of
+from convexdesign.experiment.write_ahead import log_of, pages_with
 
 __all__ = ["Recovery", "recover"]
 
@@ -41,12 +41,15 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Rec
     again; their keys see to it that none counts twice. Raises InputError where the target exists, DamagedStoreError where
     not even the first event is left.
     """
-    source, new = Path(path), Path(target)
+    source, new = Path(path).resolve(), Path(target)
     if not source.is_file():
         raise InputError(f"{source}: there is no such file; check the spelling and the folder")
     if new.exists():
         raise InputError(f"{new} exists already; recover writes a new file")
-    events, lost = _prefix(_candidates(source))
+    if any(store.path == source for store in OPEN):
+        # Closing a file that SQLite has open in the same process would give up its locks.
+        raise InputError(f"{source} is open in this process; close it first")
+    events, lost = _prefix(_candidates(source), source)
     if not events:
         raise DamagedStoreError(f"{source}: nothing can be recovered, not even how the experiment began")
     Store.create(new, events)
@@ -54,21 +57,21 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Rec
 
 
 def _candidates(source: Path) -> list[Found]:
-    """Whatever may be an event: by way of SQLite, as far as it reads, then from the bytes of file and log."""
+    """Whatever may be an event, of the file first, then of what its write-ahead log adds.
+
+    The log may be another experiment's; its events follow from none in the file, and what begins there counts.
+    """
+    original = source.read_bytes()
+    log = log_of(source).read_bytes() if log_of(source).is_file() else b""
     with tempfile.TemporaryDirectory() as folder:
         # SQLite changes what it opens; it gets a copy.
         copy = Path(folder) / "copy.db"
-        shutil.copyfile(source, copy)
-        log = source.with_name(source.name + "-wal")
-        if log.is_file():
-            shutil.copyfile(log, copy.with_name("copy.db-wal"))
+        copy.write_bytes(original)
+        log_of(copy).write_bytes(log)
         by_sqlite = _read(copy)
-        data = copy.read_bytes()
-    found = by_sqlite + list(carve(data))
-    if log.is_file():
-        original = source.read_bytes()
-        found += [*carve(original), *carve(log.read_bytes(), original)]
-    return found
+        folded = copy.read_bytes()
+    found = [*carve(original), *by_sqlite, *carve(folded)]
+    return [*found, *carve(log, pages_with(log, pages_of(original)))] if log else found
 
 
 def _read(path: Path) -> list[Found]:
@@ -84,7 +87,7 @@ def _read(path: Path) -> list[Found]:
     return found
 
 
-def _prefix(candidates: list[Found]) -> tuple[list[Event], int]:
+def _prefix(candidates: list[Found], source: Path) -> tuple[list[Event], int]:
     """The longest chain that the candidates form from the beginning, and how many later numbers were seen."""
     by_number: dict[int, list[Found]] = defaultdict(list)
     for found in candidates:
@@ -94,19 +97,20 @@ def _prefix(candidates: list[Found]) -> tuple[list[Event], int]:
     checksum, searches = GENESIS, 0
     while True:
         seq = len(events)
-        event = _next(by_number.get(seq, []), seq, checksum)
+        event = _next(by_number.get(seq, []), seq, checksum, source)
         if event is None and searches < MOST_SEARCHES:
             searches += 1
-            event = _next(candidates, seq, checksum)
+            event = _next(candidates, seq, checksum, source)
         if event is None:
             return events, sum(number >= seq for number in by_number if number < seq + len(candidates))
         events.append(event)
         checksum = event.checksum
 
 
-def _next(candidates: list[Found], seq: int, before: bytes) -> Event | None:
+def _next(candidates: list[Found], seq: int, before: bytes, source: Path) -> Event | None:
     """The candidate whose checksum says that it is event `seq` after the checksum `before`."""
     for found in candidates:
         if link(before, seq, found.kind, found.time, found.text) == found.checksum:
-            return Event(seq, Kind(found.kind.decode()), found.time.decode(), found.text.decode(), found.checksum)
+            kind = kind_of(source, seq, found.kind)
+            return Event(seq, kind, found.time.decode(), found.text.decode(), found.checksum)
     return None

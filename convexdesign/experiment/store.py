@@ -8,7 +8,9 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 from types import TracebackType
+from weakref import WeakSet
 
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
 from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained, link
@@ -32,7 +34,11 @@ SCHEMA = (
 PATIENCE = 60.0
 LONGEST_NAP, FAIR_WAIT = 0.004, 0.02
 KINDS = {kind.value.encode(): kind for kind in Kind}
+FIRST = "SELECT checksum FROM events WHERE seq = 0"
 READ = "SELECT seq, kind, time, body, checksum FROM events WHERE seq > ? ORDER BY seq"
+
+# Those of this process.
+OPEN: WeakSet[Store] = WeakSet()
 
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 REASONS = {
@@ -56,6 +62,7 @@ class Store:
         self.seq, self.checksum = -1, GENESIS
         self._connection = connection
         self._owner = os.getpid()
+        self._damaged = False
 
     # ---------------------------------------------------------------- files
 
@@ -66,13 +73,14 @@ class Store:
         Raises InputError where there is a file of this name, or no folder for it.
         """
         target = Path(path)
-        if target.exists():
+        if os.path.lexists(target):
             raise InputError(f"{target} exists already; open it, or choose another name")
-        if not target.resolve().parent.is_dir():
+        if not target.parent.is_dir():
             raise InputError(f"{target}: the folder {target.parent} does not exist; create it first")
-        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        target = target.parent.resolve() / target.name
+        draft = target.with_name(f".convexdesign-{token_hex(8)}")
         try:
-            with errors_of(target), contextlib.closing(connect(draft, create=True)) as connection:
+            with errors_of(target), contextlib.closing(connect(draft, "rwc")) as connection:
                 connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -83,8 +91,10 @@ class Store:
                         connection.execute(table)
                     connection.execute("INSERT INTO head VALUES (0, -1, ?)", (GENESIS,))
                     store._insert(events)
+                # All of it into the one file; closing would do that too, but not say so where it fails.
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             try:
-                os.link(draft, target)  # unlike a rename, it never replaces another file
+                publish(draft, target)
             except FileExistsError:
                 raise InputError(f"{target} exists already; open it, or choose another name") from None
             sync_folder(target)
@@ -98,19 +108,27 @@ class Store:
         target = Path(path)
         if not target.is_file():
             raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
+        target = target.resolve()  # what SQLite keeps beside a file is beside the file itself, not beside links to it
+        lost = lost_commits(target)
+        if lost:
+            raise damaged(target, lost)
         with errors_of(target):
             connection = connect(target)
             try:
                 check_format(target, connection)
                 store = cls(target, connection)
                 store.check_structure()
-                return store
             except BaseException:
-                connection.close()
+                close_as_it_is(target, connection)
                 raise
+        OPEN.add(store)
+        return store
 
     def close(self) -> None:
-        """Close the file; the last process to do so folds the write-ahead log into it."""
+        """Close the file; the last process to do so folds the write-ahead log into it, unless there was damage."""
+        OPEN.discard(self)
+        if self._damaged:
+            close_as_it_is(self.path, self._connection)
         self._connection.close()
 
     def __enter__(self) -> Store:
@@ -126,18 +144,22 @@ class Store:
         """One view of the log; with write=True nobody else writes meanwhile, and leaving normally commits."""
         if os.getpid() != self._owner:
             raise StoreError(f"{self.path} was opened by another process; open it again in this one")
-        with errors_of(self.path):
-            if write:
-                begin_writing(self._connection)
-            else:
-                self._connection.execute("BEGIN")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
+        try:
+            with errors_of(self.path):
+                if write:
+                    begin_writing(self._connection)
+                else:
+                    self._connection.execute("BEGIN")
+                try:
+                    yield
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    with contextlib.suppress(sqlite3.Error):
+                        self._connection.execute("ROLLBACK")
+                    raise
+        except DamagedStoreError:
+            self._damaged = True
+            raise
 
     def rewind(self) -> None:
         """Read from the beginning next: what was appended last may not have been committed."""
@@ -166,11 +188,8 @@ class Store:
                 sound = False
             if not sound:
                 raise damaged(self.path, f"event {seq} is missing or not what was written")
-            if kind not in KINDS:
-                name = kind.decode()
-                raise InputError(f"{self.path}: event {seq} is of kind {name!r}, unknown to this version; upgrade")
             checksum = found
-            events.append(Event(seq, KINDS[kind], when.decode(), text.decode(), found))
+            events.append(Event(seq, kind_of(self.path, seq, kind), when.decode(), text.decode(), found))
         heads = self._connection.execute("SELECT id, seq, checksum FROM head").fetchall()
         if heads != [(0, seq, checksum)]:
             raise damaged(self.path, f"the log ends with event {seq}, but that is not the last one written")
@@ -191,30 +210,62 @@ class Store:
             self._connection.execute("UPDATE head SET seq = ?, checksum = ?", (self.seq, self.checksum))
 
     def check_structure(self, thorough: bool = False) -> None:
-        """DamagedStoreError where the file's pages are not a sound database with our two tables, or its WAL lost some."""
-        with self.transaction(write=True), contextlib.closing(connect(self.path)) as second:
-            lost = lost_commits(second, self.path)
-        if lost:
-            raise damaged(self.path, lost)
-        tables = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
-        if [sql for (sql,) in tables] != [table.encode() for table in SCHEMA]:
-            raise damaged(self.path, "its tables are not those of an experiment")
-        check = "integrity_check" if thorough else "quick_check"
-        (verdict,) = self._connection.execute(f"PRAGMA {check}(1)").fetchone()
-        if bytes(verdict) != b"ok":
-            raise damaged(self.path, bytes(verdict).decode(errors="replace"))
+        """DamagedStoreError where the pages are not a sound database with our two tables, or its log is another one's."""
+        with self.transaction(write=False):
+            tables = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+            if [sql for (sql,) in tables] != [table.encode() for table in SCHEMA]:
+                raise damaged(self.path, "its tables are not those of an experiment")
+            check = "integrity_check" if thorough else "quick_check"
+            (verdict,) = self._connection.execute(f"PRAGMA {check}(1)").fetchone()
+            if bytes(verdict) != b"ok":
+                raise damaged(self.path, bytes(verdict).decode(errors="replace"))
+            if first_checksum(self.path) not in (None, *self._connection.execute(FIRST).fetchall()):
+                raise damaged(self.path, "the write-ahead log beside it is that of another experiment")
 
 
-def connect(path: Path, create: bool = False) -> sqlite3.Connection:
-    """A connection in autocommit mode that waits for others and syncs every commit; text comes as bytes."""
-    mode = "rwc" if create else "rw"
-    uri = f"{path.resolve().as_uri()}?mode={mode}"
+def kind_of(path: Path, seq: int, name: bytes) -> Kind:
+    """The kind of an event by its name; InputError where only later versions know it."""
+    if name not in KINDS:
+        raise InputError(f"{path}: event {seq} is of kind {name.decode()!r}, unknown to this version; upgrade")
+    return KINDS[name]
+
+
+def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
+    """A connection in autocommit mode that waits for others and syncs every commit; text comes as bytes.
+
+    mode: rw to read and write, rwc to create, ro to read.
+    """
+    uri = f"{path.as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
     connection.text_factory = bytes
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too; elsewhere without effect
     connection.execute("PRAGMA cell_size_check = ON")
     return connection
+
+
+def close_as_it_is(path: Path, connection: sqlite3.Connection) -> None:
+    """Close without folding the write-ahead log into the file: it may be another one's, or its damage all the evidence.
+
+    SQLite does that when the last connection closes that can write, so the last one here only reads.
+    """
+    with contextlib.ExitStack() as keeper, contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
+        reader = keeper.enter_context(contextlib.closing(connect(path, "ro")))
+        keeper.callback(connection.close)
+        reader.execute(FIRST).fetchone()
+    connection.close()
+
+
+def first_checksum(path: Path) -> tuple[bytes] | None:
+    """The checksum of the first event in the file without its write-ahead log; None where it cannot be read.
+
+    It is there since the file was created, and no log of this file holds another one.
+    """
+    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
+        with contextlib.closing(connect(path, "ro&immutable=1")) as alone:
+            found: tuple[bytes] | None = alone.execute(FIRST).fetchone()
+        return found
+    return None
 
 
 def begin_writing(connection: sqlite3.Connection) -> None:
@@ -274,6 +325,17 @@ def damaged(path: Path, why: str) -> DamagedStoreError:
         f"{path} is damaged: {why}; nothing was changed. `convexdesign experiment recover` saves the longest sound "
         "part of the log into a new file"
     )
+
+
+def publish(draft: Path, target: Path) -> None:
+    """Give a finished file its name; FileExistsError where that is taken."""
+    try:
+        os.link(draft, target)  # unlike a rename, it never replaces another file
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: take the name first
+        target.open("xb").close()
+        os.replace(draft, target)
 
 
 def sync_folder(path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from convexdesign.reproduce.durability.crashes import killed_at_random
+from convexdesign.reproduce.durability.crashes import killed_at_random, killed_beside_another
 from convexdesign.reproduce.durability.crowd import crowd
 from convexdesign.reproduce.durability.damage import damaged_files, damaged_logs
 from convexdesign.reproduce.durability.orders import random_orders
@@ -31,6 +31,8 @@ FAILURES = (
     "repeats_with_effect",
     "silent",
     "wrong_recoveries",
+    "changed_files",
+    "taken_for_damaged",
     "failed_processes",
     "miscounted",
     "problems",
@@ -56,6 +58,7 @@ def run(
 
     tables = {
         "killed processes": _pieces(killed_at_random, share(KILLS), seed, 1, False),
+        "killed beside another": _pieces(killed_beside_another, share(KILLS) // 2, seed, 1, False),
         "orders of delivery": _pieces(random_orders, share(ORDERS), seed, jobs, progress),
         "damaged files": _pieces(damaged_files, share(DAMAGES), seed, jobs, progress),
         "damaged write-ahead logs": _pieces(damaged_logs, share(DAMAGES), seed, jobs, progress),
@@ -80,7 +83,7 @@ def _pieces(simulation: Simulation, count: int, seed: int, jobs: int | None, pro
     from joblib import Parallel, delayed
 
     sizes = [count // PIECES + (piece < count % PIECES) for piece in range(PIECES)]
-    folder = None if simulation is killed_at_random else MEMORY
+    folder = None if simulation in (killed_at_random, killed_beside_another) else MEMORY
     work = (delayed(_in_folder)(simulation, size, seed * PIECES + piece, folder) for piece, size in enumerate(sizes))
     found = Parallel(n_jobs=jobs, verbose=5 if progress else 0)(work)
     return {measure: _added(measure, [part[measure] for part in found]) for measure in found[0]}
@@ -110,11 +113,15 @@ Verdict: {verdict}. Rows with a 0 under `must_be` are failures; all of them must
 - **killed processes**: the process that runs an experiment is killed (SIGKILL) at random moments and another goes on;
   `acknowledged` results were told and confirmed, `lost` are those of them that a store lacks in the end; transcripts are
   compared, to the last bit, with that of an experiment that nobody interrupted.
+- **killed beside another**: of two processes that tell one store, one is killed, the other goes on for a moment and is
+  killed too; what neither had acknowledged then lies in the write-ahead log, partly written over, and that is no damage.
 - **orders of delivery**: the parts of every batch are told in a random order, some of them again later.
 - **damaged files**: one bit is flipped, or the file is cut short, at a random place; then the store is opened and the
   experiment run to its end. `detected`: an error said so; `harmless`: the end is that of the sound store; `silent`: anything
   else. Every damaged file is recovered too; `wrong_recoveries` are no prefix of what was written, or changed the damaged file.
-- **damaged write-ahead logs**: one bit is flipped in the log that a killed process leaves beside its store.
+  Both are found again when the store is opened a second time.
+- **damaged write-ahead logs**: one bit is flipped in the log that a killed process leaves beside its store; `changed_files`
+  were changed by being opened and found damaged.
 - **processes at once**: {processes} processes tell one store, one durable tell a result.
 
 {table}

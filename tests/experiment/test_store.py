@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -72,6 +73,87 @@ def test_an_event_of_a_newer_kind_is_refused(path, algorithm):
         store.append([events.Draft(Newer(), {"batch": 0})])
     with pytest.raises(cd.InputError, match="event 1 is of kind 'dreamt', unknown to this version; upgrade"):
         cd.Experiment.open(path)
+
+
+# ------------------------------------------------------------------ beginning
+
+
+@pytest.mark.parametrize("name", ["study no. 1 (50% off)?#&é☃.db", "%41.db", " ", "-wal", "x" * 240])
+def test_any_name_will_do(tmp_path, algorithm, name):
+    folder = tmp_path / "ünï ☃ d#r?%41"
+    folder.mkdir()
+    with cd.Experiment.create(folder / name, algorithm) as x:
+        x.ask()
+    assert [entry.name for entry in folder.iterdir()] == [name]
+    assert recover(folder / name, folder / "sound").events == 2
+
+
+def test_the_folder_may_be_the_current_one(tmp_path, algorithm, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cd.Experiment.create("study.db", algorithm).close()
+    with cd.Experiment.open("study.db") as x:
+        assert x.ask().id == 0
+
+
+def test_links_are_not_replaced(path, algorithm):
+    path.symlink_to("nowhere.db")
+    with pytest.raises(cd.InputError, match="exists already"):
+        cd.Experiment.create(path, algorithm)
+    assert not path.exists()
+
+
+def test_a_file_system_without_hard_links_will_do(path, algorithm, monkeypatch):
+    def link(source, target):
+        raise PermissionError(1, "Operation not permitted", str(target))
+
+    monkeypatch.setattr(os, "link", link)
+    with cd.Experiment.create(path, algorithm) as x:
+        x.ask()
+    with pytest.raises(cd.InputError, match="exists already"):
+        cd.Experiment.create(path, algorithm)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_one_of_many_that_create_at_once_does(path, algorithm):
+    children = []
+    for _ in range(6):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                cd.Experiment.create(path, algorithm).close()
+                code = 0
+            except cd.InputError:
+                code = 2
+            finally:
+                os._exit(code)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    assert sorted(codes) == [0, 2, 2, 2, 2, 2]
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert check(path).events == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+@pytest.mark.parametrize("limit", [0, 12_288])
+def test_a_disk_that_is_full_at_the_beginning_leaves_no_file(tmp_path, limit):
+    run = subprocess.run([sys.executable, "-c", FULL_FROM_THE_START, str(limit)], cwd=tmp_path, check=False)
+    assert run.returncode == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+FULL_FROM_THE_START = """
+import resource, signal, sys
+import convexdesign as cd
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+algorithm = cd.identification.Rage(cd.instances.soare(kappa=2.0).arms, variance_bounds=(1.0, 2.0), rng=0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+try:
+    cd.Experiment.create("study.db", algorithm)
+except cd.StoreError as error:
+    sys.exit(3)
+"""
 
 
 # ------------------------------------------------------------------ damage

@@ -11,11 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from convexdesign.errors import DamagedStoreError
 from convexdesign.experiment import Experiment
 from convexdesign.experiment.events import Kind
+from convexdesign.reproduce.durability.crowd import open_batch
 from convexdesign.reproduce.durability.study import algorithm, parts_of, uninterrupted
 
-__all__ = ["killed_at_random"]
+__all__ = ["killed_at_random", "killed_beside_another"]
 
 
 def killed_at_random(kills: int, folder: Path, seed: int = 0, longest: float = 0.5) -> dict[str, Any]:
@@ -50,6 +52,57 @@ def killed_at_random(kills: int, folder: Path, seed: int = 0, longest: float = 0
         "batches_twice": twice,
         "different_transcripts": different,
     }
+
+
+# Rows of one call: of the process that is killed, and of the one that goes on beside it.
+LARGE, SMALL = 300, 1
+MOST_CALLS = 60
+
+
+def killed_beside_another(kills: int, folder: Path, seed: int = 0, longest: float = 0.05) -> dict[str, Any]:
+    """Kill one of two processes that tell the same store, let the other one go on for a moment, and kill that too.
+
+    What the first was about to commit then lies in the write-ahead log, partly written over. Counts keys that were
+    acknowledged and are lost, and stores that are taken for damaged although nobody has damaged them.
+    """
+    store, notes = folder / "shared.db", folder / "shared.txt"
+    notes.touch()
+    arms = open_batch(store, kills * MOST_CALLS * (LARGE + SMALL))
+    rng, lost, refused, start, noted = random.Random(seed), 0, 0, 0, []
+    for _ in range(kills):
+        large = rng.choice([LARGE, LARGE // 5])
+        children = []
+        for rows in (large, SMALL):
+            children.append(os.fork())
+            if children[-1] == 0:
+                _tell_until_killed(store, notes, arms[start : start + MOST_CALLS * rows], start, rows)
+            start += MOST_CALLS * rows
+        time.sleep(0.02 + rng.uniform(0.0, longest))
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+        time.sleep(rng.choice([0.0, 0.001, 0.01]))
+        os.kill(children[1], signal.SIGKILL)
+        os.waitpid(children[1], 0)
+        noted = notes.read_text().splitlines()
+        try:
+            with Experiment.open(store) as x:
+                lost = sum(x.batch_told(key) is None for key in noted)
+        except DamagedStoreError:
+            refused += 1
+    return {"kills": 2 * kills, "acknowledged": len(noted), "lost": lost, "taken_for_damaged": refused}
+
+
+def _tell_until_killed(store: Path, notes: Path, arms: Any, start: int, rows: int) -> None:
+    try:
+        with Experiment.open(store) as x, notes.open("a") as acknowledged:
+            for first in range(0, len(arms), rows):
+                keys = [f"visit-{start + k}" for k in range(first, first + rows)]
+                x.tell(0, arms=arms[first : first + rows], rewards=[1.0] * rows, keys=keys)
+                acknowledged.write("".join(f"{key}\n" for key in keys))
+                acknowledged.flush()
+            time.sleep(60.0)
+    finally:
+        os._exit(1)
 
 
 def _run(store: Path, notes: Path) -> None:

@@ -18,9 +18,9 @@ __all__ = ["damaged_files", "damaged_logs"]
 def damaged_files(trials: int, folder: Path, seed: int = 0) -> dict[str, Any]:
     """Flip one bit of a store, or cut it short, in turn; then open it, go on to the end, and recover it.
 
-    detected: opening, or going on, raised an error that says so. harmless: the experiment ended as it would have. silent:
-    anything else. Counts too the recoveries that were no prefix of what had been written, or changed the damaged file,
-    and the shortest of them.
+    detected: opening, or going on, raised an error that says so, and the next time again. harmless: the experiment ended
+    as it would have. silent: anything else. Counts too the recoveries that were no prefix of what had been written, or
+    changed the damaged file, and the shortest of them.
     """
     expected = uninterrupted(folder / "sound.db")
     begun, events = _begun(folder / "begun.db")
@@ -46,23 +46,35 @@ def damaged_files(trials: int, folder: Path, seed: int = 0) -> dict[str, Any]:
 
 
 def damaged_logs(trials: int, folder: Path, seed: int = 0) -> dict[str, Any]:
-    """Flip one bit of the write-ahead log that a killed process leaves beside its store; then as `damaged_files`."""
+    """Flip one bit of the write-ahead log that a killed process leaves beside its store; then as `damaged_files`.
+
+    Counts too the stores that are changed by being opened and found damaged.
+    """
     expected = uninterrupted(folder / "sound.db")
     begun = folder / "killed.db"
     with Experiment.create(begun, algorithm()) as x:
         _begin(x)
         # What a killed process leaves is what is there before it closes.
         data, log = begun.read_bytes(), begun.with_name("killed.db-wal").read_bytes()
-    counts = dict.fromkeys(("detected", "harmless", "silent"), 0)
+        events = x.events()
+    counts = dict.fromkeys(("detected", "harmless", "silent", "changed_files", "wrong_recoveries"), 0)
+    shortest = len(events)
     for trial in range(trials):
-        path = folder / f"log-{trial}.db"
+        path, new = folder / f"log-{trial}.db", folder / f"recovered-{trial}.db"
+        beside = path.with_name(path.name + "-wal")
         changed = bytearray(log)
         _flip(changed, np.random.default_rng([seed, trial]))
         path.write_bytes(data)
-        path.with_name(path.name + "-wal").write_bytes(changed)
-        counts[_judge(path, expected)] += 1
-        _remove(path)
-    return {"trials": trials, **counts}
+        beside.write_bytes(changed)
+        kept = _recovered(path, new, events)
+        counts["wrong_recoveries"] += kept is None
+        shortest = shortest if kept is None else min(shortest, kept)
+        verdict = _judge(path, expected)
+        counts[verdict] += 1
+        if verdict == "detected":
+            counts["changed_files"] += path.read_bytes() != data or beside.read_bytes() != bytes(changed)
+        _remove(path, new)
+    return {"trials": trials, **counts, "events": len(events), "shortest_recovery": shortest}
 
 
 def _begin(x: Experiment) -> None:
@@ -92,7 +104,12 @@ def _cut(data: bytearray, rng: np.random.Generator) -> None:
 
 
 def _judge(path: Path, expected: str) -> str:
-    """What comes of a damaged store: "detected", "harmless" or "silent"."""
+    """What comes of a damaged store: "detected" both times that it is opened, "harmless" or "silent"."""
+    verdicts = [_once(path, expected) for _ in range(2)]
+    return verdicts[0] if verdicts[0] == verdicts[1] else "silent"
+
+
+def _once(path: Path, expected: str) -> str:
     try:
         with Experiment.open(path) as x:
             finish(x)
