@@ -164,7 +164,7 @@ class _Tables:
         points: dict[str, Path] = {name: given[name] for name in ("items", "targets", "region") if name in given}
         tables = self.tables({"arms": path, **points})
         arms = tables["arms"]
-        n, d = arms.values.shape
+        n, d = arms.n, arms.d
         arguments: dict[str, Any] = {name: tables[name] for name in points}
         for name, value in given.items():
             if name in points:
@@ -179,6 +179,8 @@ class _Tables:
                 arguments[name] = self.interest(value, arms.columns)
             elif name == "existing_counts":
                 arguments[name] = self.per_arm(name, value, n, arms.names)
+            elif name == "noise_variance" and arms.responses > 1 and Path(value).suffix.lower() == ".npy":
+                arguments[name] = read_array(Path(value))
             elif name in COMMON and name != "n_new":
                 arguments[name] = self.number_or_per_arm(name, value, n, arms.names)
             else:
@@ -195,8 +197,11 @@ class _Tables:
 
     def rows(self, path: Path) -> Rows:
         from convexdesign.problem.read import Rows
+        from convexdesign.problem.responses import read_arms
         from convexdesign.tables import read_table
 
+        if path.suffix.lower() == ".npy" and path.is_file() and (stored := read_array(path)).ndim == 3:
+            return read_arms(stored)  # several responses
         table = read_table(path, **self.dialect(path))
         return Rows(table.values, table.names, table.columns)
 
@@ -253,6 +258,19 @@ class _Tables:
     def dialect(self, path: Path) -> dict[str, Any]:
         """delimiter and decimal for `path`; nothing for NPY files, which have none."""
         return {} if path.suffix.lower() == ".npy" else {"delimiter": self.delimiter, "decimal": self.decimal}
+
+
+def read_array(path: Path) -> NDArray[np.float64]:
+    """The array of an NPY file, of whatever shape."""
+    import numpy as np
+
+    try:
+        values: NDArray[np.float64] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path} cannot be read as NPY ({error}); save a plain numeric array with numpy.save"
+        ) from None
+    return values
 
 
 def numbers_in(text: str) -> list[float] | None:

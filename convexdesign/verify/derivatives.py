@@ -127,6 +127,8 @@ class Derivatives:
             return float(np.linalg.eigvalsh(change)[0])
         if self.at.null.shape[1]:
             outside = rows @ self.at.null
+            size = np.linalg.norm(rows @ self.canonical.basis, axis=1)
+            outside[np.linalg.norm(outside, axis=1) <= OUTSIDE_TOLERANCE * size] = 0.0  # rounding, not a direction
             image = image - outside @ np.linalg.lstsq(outside, image, rcond=1e-12)[0]
         gains = np.einsum("ij,ij->j", image, image)
         if problem.criterion is Criterion.MINIMAX:

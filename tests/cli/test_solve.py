@@ -187,3 +187,42 @@ def test_names_with_brackets_are_printed_as_they_are(cli, tmp_path):
     out = cli("solve", path, "--problem", "g-optimal").out
     assert "[red]" in out
     assert "x[0]" in out
+
+
+def test_several_responses_from_a_file_and_from_arrays(cli, tmp_path):
+    """The library's plots in pairs, 108/95; and three-dimensional NPY arrays of arms and of covariances."""
+    document = solved(cli("solve", "plots-in-pairs-xy", "--json"))
+    assert document["value"] == pytest.approx(108 / 95, rel=1e-6)
+    assert document["problem"]["responses"] == 2
+    shown = cli("solve", "plots-in-pairs-xy", "--round", 12).out
+    assert "10 arms in 4 dimensions with up to 2 responses, 6 targets" in shown
+    X = np.random.default_rng(1).standard_normal((6, 3, 2))
+    S = np.tile([[1.0, 0.5], [0.5, 2.0]], (6, 1, 1))
+    np.save(tmp_path / "arms.npy", X)
+    np.save(tmp_path / "noise.npy", S)
+    command = (
+        "solve",
+        tmp_path / "arms.npy",
+        "--problem",
+        "d-optimal",
+        "--noise-variance",
+        tmp_path / "noise.npy",
+        "--json",
+    )
+    document = solved(cli(*command))
+    A = sum(w * x @ np.linalg.inv(s) @ x.T for w, x, s in zip(document["weights"], X, S))
+    assert document["value"] == pytest.approx(np.linalg.slogdet(A)[1])
+
+
+def test_what_takes_one_response_says_so(cli, tmp_path):
+    out = tmp_path / "certificate.json"
+    for command in (("certify", "plots-in-pairs-xy", "--output", out),):
+        result = cli(*command)
+        assert result.code == 2
+        assert "arms with one response each" in result.err
+    (tmp_path / "w.csv").write_text(
+        "arm,weight\n" + "".join(f"{a}+{b},0.1666666667\n" for a, b in ("AB", "AC", "AD", "BC", "BD", "CD"))
+    )
+    verified = cli("verify", "plots-in-pairs-xy", "--weights", tmp_path / "w.csv", "--tol", "1e-6")
+    assert verified.code == 0
+    assert cli("verify", "plots-in-pairs-xy", "--weights", tmp_path / "w.csv", "--rigorous").code == 2

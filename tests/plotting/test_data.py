@@ -270,3 +270,24 @@ def test_variances_are_sorted_and_lie_on_their_bars(seed, bounded):
     assert np.all(data.low >= min(0.5 if bounded else 0.0, values.min()))
     with pytest.raises(InputError, match="one length"):
         variances_data(values, error[1:])
+
+
+def test_arms_with_several_responses_in_the_plane():
+    """Information with correlated noise; every response is drawn with its arm's weight."""
+    arms = np.array([np.eye(2), [[1.0, 1.0], [1.0, -1.0]]])
+    noise = np.array([[1.0, 0.5], [0.5, 2.0]])
+    data = ellipse_data(arms, [0.25, 0.75], noise_variance=np.stack([noise, noise]))
+    expected = sum(w * x @ np.linalg.inv(noise) @ x.T for w, x in zip((0.25, 0.75), arms))
+    np.testing.assert_allclose(data.information, expected)
+    np.testing.assert_array_equal(data.arms, [[1, 0], [0, 1], [1, 1], [1, -1]])
+    np.testing.assert_array_equal(data.weights, [0.25, 0.25, 0.75, 0.75])
+    with pytest.raises(InputError, match="3 weights for 2 arms"):
+        ellipse_data(arms, [0.2, 0.3, 0.5])
+
+
+def test_sensitivity_of_several_responses_is_their_sum():
+    groups = np.random.default_rng(0).standard_normal((5, 2, 3))
+    w = np.array([0.1, 0.2, 0.3, 0.4, 0.0])
+    C = np.linalg.inv(np.einsum("n,nlr,nls->rs", w, groups, groups))
+    np.testing.assert_allclose(sensitivity(groups, w), np.einsum("nlr,rs,nls->n", groups, C, groups))
+    assert w @ sensitivity(groups, w) == pytest.approx(3)

@@ -1,5 +1,7 @@
 """Problem files: every kind and option arrives in the problem; every mistake is named with its remedy."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,63 @@ def test_options_reach_the_constructor(write):
     np.testing.assert_array_equal(problem.weight_set.G, [[1, -1, 0]])
     held = 4 * np.outer([1, 0], [1, 0]) + 2 * np.outer([0.6, 0.8], [0.6, 0.8])
     np.testing.assert_allclose(problem.prior, held / 10)
+
+
+GROUPS = "arms = [[[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 2.0]]]\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_takes_several_responses_or_says_why_not(write, kind):
+    text = BY_KIND[kind] + ("\nitems = [[1.0, 0.0], [0.0, 2.0]]" if kind.endswith(("oracle", "set-allocation")) else "")
+    stated = load_problem(write(kind, text=text + "\nnoise_variance = [[[1.0, 0.5], [0.5, 2.0]]]", arms=GROUPS))
+    if kind == "variance-g-optimal":
+        with pytest.raises(InputError, match=r"problem.toml: the arms have 2 responses each; phi"):
+            stated.problem()
+        return
+    problem = stated.problem()
+    assert (problem.n_arms, problem.arms.d, problem.responses) == (3, 2, 2)
+    rows = problem.arms.take(np.arange(3))
+    np.testing.assert_allclose(
+        rows[1].T @ rows[1], [[2, 1], [0, 1]] @ np.linalg.inv([[1, 0.5], [0.5, 2]]) @ [[2, 0], [1, 1]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("noise", "expected"),
+    [
+        ("2.0", np.full((3, 2), 2.0)),
+        ("[1.0, 2.0, 3.0]", np.repeat([[1.0], [2.0], [3.0]], 2, axis=1)),
+        ("[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]", [[1, 2], [3, 4], [5, 6]]),
+        ("[[[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0], [0.0, 4.0]], [[5.0, 0.0], [0.0, 6.0]]]", [[1, 2], [3, 4], [5, 6]]),
+        ('"noise.npy"', [[1, 2], [3, 4], [5, 6]]),
+        ('"noise.csv"', np.repeat([[1.0], [2.0], [3.0]], 2, axis=1)),
+    ],
+)
+def test_noise_of_several_responses(write, tmp_path, noise, expected):
+    np.save(tmp_path / "noise.npy", np.arange(1.0, 7).reshape(3, 2))
+    (tmp_path / "noise.csv").write_text("1\n2\n3\n")
+    problem = load_problem(write("d-optimal", text=f"noise_variance = {noise}", arms=GROUPS)).problem()
+    given = np.array(tomllib.loads(GROUPS)["arms"]).transpose(0, 2, 1)
+    np.testing.assert_allclose(problem.arms.take(np.arange(3)), given / np.sqrt(expected)[:, :, None])
+
+
+def test_arms_of_different_numbers_of_responses_and_from_npy(write, tmp_path):
+    arms = "arms = [[[1.0, 0.0], [0.0, 1.0]], [[2.0], [1.0]]]\n"
+    text = 'arm_names = ["both", "one"]\nnoise_variance = [[1.0, 2.0], [3.0]]'
+    problem = load_problem(write("g-optimal", text=text, arms=arms)).problem()
+    assert problem.targets.m == 3
+    assert problem.targets.label(2) == "arm 1 (one), response 0"
+    np.save(tmp_path / "arms.npy", np.arange(12.0).reshape(2, 3, 2))
+    stored = load_problem(write("d-optimal", text="noise_variance = 2.0", arms='arms = "arms.npy"\n')).problem()
+    np.testing.assert_allclose(stored.arms.take(np.array([1]))[0] * np.sqrt(2), [[6, 8, 10], [7, 9, 11]])
+
+
+def test_the_example_of_several_responses_loads(tmp_path):
+    from convexdesign.problemfile.index import index
+
+    path = tmp_path / "example.toml"
+    path.write_text(index([]).split("```toml\n")[2].split("```")[0])
+    assert load_problem(path).problem().responses == 2
 
 
 def test_prior_information_and_unit_option(write):
@@ -213,6 +272,35 @@ WRONG = {
     "bound on weights": ({"text": "min_weight = 0.6"}, "min_weight"),
     "inequalities": ({"text": "inequalities = { G = [[1.0, 0.0]], h = [1.0] }"}, "inequalities.G has rows of 2"),
     "h": ({"text": "inequalities = { G = [[1.0, 0.0, 0.0]], h = [1.0, 2.0] }"}, "inequalities.h has 2 entries"),
+    "ragged response": (
+        {"arms": "arms = [[[1.0, 0.0], [0.0]], [[1.0, 0.0], [0.0, 1.0]]]\n"},
+        r"arms\[0\]: row \[1\] has 1 numbers and row \[0\] has 2",
+    ),
+    "arms of unequal height": (
+        {"arms": "arms = [[[1.0], [0.0]], [[1.0]]]\n"},
+        r"arms: arms\[1\] has 1 rows and arms\[0\]",
+    ),
+    "text among responses": ({"arms": 'arms = [[[1.0, "2"]]]\n'}, r"arms\[0\]\[0\]\[1\] is '2'; it must be a finite"),
+    "covariance of one response": (
+        {"text": "noise_variance = [[1.0, 0.5], [0.5, 1.0]]"},
+        "is a list of lists; arms with one",
+    ),
+    "covariances of several sizes": (
+        {"arms": "arms = [[[1.0, 0.0]], [[0.0, 1.0]]]\n", "text": "noise_variance = [[1.0, 2.0], [1.0]]"},
+        "noise_variance holds lists of different lengths",
+    ),
+    "covariance indefinite": (
+        {"arms": "arms = [[[1.0, 0.0]]]\n", "text": "noise_variance = [[[1.0, 2.0], [2.0, 1.0]]]"},
+        r"noise_variance\[0\] is not positive definite",
+    ),
+    "Sigma of several responses": (
+        {"arms": "arms = [[[1.0, 0.0], [0.0, 1.0]]]\n", "text": "Sigma = [[1.0, 0.0], [0.0, 1.0]]"},
+        "Sigma gives an arm x the variance .* give noise_variance",
+    ),
+    "several responses as items": (
+        {"kind": "xy-allocation", "arms": "arms = [[[1.0, 0.0], [0.0, 1.0]]]\n", "text": ""},
+        "have 2 responses each and are no items",
+    ),
     "kind missing": ({"kind": '"\nkind2 = "'}, "kind"),
 }
 
