@@ -68,12 +68,27 @@ class DesignProblem:
     fit into memory also memory maps, `BlockArms` (made by a function) and Dask arrays. noise_variance is a VARIANCE
     (squared units of the outcome), a scalar or one per arm. The problem never changes after it is built.
 
-    Source: Weltz et al. (2023), sections 2 and 4; Pukelsheim, Optimal Design of Experiments (2006).
+    Arms with several responses, r numbers that one measurement returns at once, are an array (n, d, r) or a list of matrices
+    X_i (d, r_i), a column per response. noise_variance may then also be (n, r), a variance per response, or (n, r, r), the
+    covariance S_i of an arm's noise, (1, r, r) where it is common to all; A(w) = sum_i w_i X_i S_i^-1 X_i'. Every kind but
+    variance_g_optimal takes them; kinds that compare or rank arms need `items`.
+
+    Source: Weltz et al. (2023), sections 2 and 4; Pukelsheim, Optimal Design of Experiments (2006); for several responses
+    Fedorov, Theory of Optimal Experiments (1972), and Sagnol (2011).
 
     >>> import convexdesign as cd
     >>> p = cd.DesignProblem([[1.0, 0.0], [0.0, 1.0]], targets=[[1.0, -1.0]], noise_variance=[1.0, 4.0])
     >>> round(cd.solve(p).value, 6)
     9.0
+
+    Two instruments read both coordinates at once, with noise of correlation 0.5 and of none; the difference is wanted:
+
+    >>> both = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]]
+    >>> noise = [[[1.0, 0.5], [0.5, 1.0]], [[0.75, 0.0], [0.0, 0.75]]]
+    >>> p = cd.DesignProblem(both, targets=[[1.0, -1.0]], noise_variance=noise)
+    >>> d = cd.solve(p)
+    >>> round(d.value, 6), d.weights.round(3).tolist()
+    (1.0, [1.0, 0.0])
     """
 
     kind: str
@@ -144,7 +159,8 @@ class DesignProblem:
         """min over w of max_i x_i' A(w)^+ x_i: the worst predictive variance over the arms themselves.
 
         arms (n, d); noise_variance scalar or (n,). With one common variance s^2 the value is s^2 rank(X)
-        (Kiefer and Wolfowitz 1960); with unequal ones it is not.
+        (Kiefer and Wolfowitz 1960); with unequal ones it is not. For arms (n, d, r) with several responses it is the worst
+        variance of any response, max_ik x_ik' A(w)^+ x_ik over all columns x_ik: every response of every arm is predicted.
 
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]], noise_variance=[1.0, 3.0])).value, 6)
