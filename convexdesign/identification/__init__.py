@@ -14,7 +14,7 @@ from convexdesign.identification.identifier import Identifier
 from convexdesign.identification.martingale_elimination import MartingaleElimination
 from convexdesign.identification.oracle import OracleAllocation
 from convexdesign.identification.rage import Rage
-from convexdesign.identification.result import Result, Round, Status
+from convexdesign.identification.result import Confidence, Result, Round, Status
 from convexdesign.identification.static import StaticAllocation
 from convexdesign.problem.objectives import BestArm, LevelSet, true_answer
 
@@ -22,6 +22,7 @@ __all__ = [
     "AdaptiveBurnIn",
     "BestArm",
     "Complexity",
+    "Confidence",
     "GapElimination",
     "GuaranteeWarning",
     "HRage",

@@ -36,13 +36,21 @@ def contradicted_arms(batch: Observations, low: Any, high: Any, level: float) ->
     return np.flatnonzero((c > 1) & (too_large | too_small))
 
 
-def too_far_from_any_line(arms: Rows, everything: Observations, high: Any, level: float) -> bool:
+def too_far_from_any_line(
+    arms: Rows, everything: Observations, high: Any, level: float, theta: Floats | None = None
+) -> bool:
     """Whether the rewards of all batches are further from every x'theta than variances of at most `high` allow.
 
     Ever true with probability at most `level`, however counts were chosen: E exp(e²/(4s²)) <= sqrt(2) for one error, so
     exp(Σ e²/(4 s²) - N log(2)/2) is a supermartingale in the number N of pulls, and the weighted squares about the
     least squares fit are at most those about the truth. Finds gross errors that single pulls of many arms reveal.
+    theta (d,): an estimate, if there is one; where it is near enough, the fit is too.
     """
+    limit = 2.0 * np.log(2.0) * everything.total - 4.0 * np.log(level)
+    if theta is not None:
+        about = everything.m2 + everything.count * (everything.mean - np.asarray(arms.values, dtype=float) @ theta) ** 2
+        if np.sum(about / high) <= limit:
+            return False
     fit = least_squares(arms, everything, np.broadcast_to(high, everything.n_arms))
     squares = fit.residual_variance * (everything.total - fit.rank)
-    return bool(squares > 2.0 * np.log(2.0) * everything.total - 4.0 * np.log(level))
+    return bool(squares > limit)

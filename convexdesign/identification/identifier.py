@@ -237,7 +237,8 @@ class Identifier(AskTell):
             )
         # All batches together are looked at after 1, 2, 4, 8, ... of them: errors that gross are found early.
         due = self._told & (self._told - 1) == 0
-        if due and too_far_from_any_line(self._arm_rows, self.observations, high, CONTRADICTION_LEVEL / 2.0):
+        theta = self.rounds[-1].theta if self.rounds else None
+        if due and too_far_from_any_line(self._arm_rows, self.observations, high, CONTRADICTION_LEVEL / 2.0, theta):
             return f"the rewards are further from every linear model than variances up to {high.max():g} allow"
         return None
 
