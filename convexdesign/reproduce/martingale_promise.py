@@ -303,7 +303,7 @@ def variance_cover(runs: int, seed: int = 0, steps: int = 400) -> pd.DataFrame:
         dof += 1.0
         for a in LEVELS:
             missed["mixture"][a] |= variance_upper_ends(S, dof, 1.0 / a) < 1.0
-            missed["quantile"][a] |= S < chi2.ppf(a, dof[0])
+            missed["quantile"][a] |= chi2.ppf(a, dof[0]) > S
     rows = [
         {"upper end": name, "a": a, "runs": runs, "share": float(share.mean())}
         for name, shares in missed.items()
