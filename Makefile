@@ -50,6 +50,7 @@ validate: $(VENV)/.runtime
 bench: $(VENV)/.runtime
 	$(BIN)/python benchmarks/frank_wolfe.py docs/benchmarks
 	$(BIN)/python benchmarks/warm_start.py docs/benchmarks
+	$(BIN)/python benchmarks/many_items.py docs/benchmarks
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
