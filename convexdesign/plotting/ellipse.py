@@ -12,7 +12,7 @@ from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import checked_weights
 from convexdesign.plotting.canvas import axes_or_new, tidy
 from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
-from convexdesign.problem.responses import ResponseRows, read_arms, read_noise, spread, stacked
+from convexdesign.problem.responses import ResponseRows, has_responses, read_arms, read_noise, spread, stacked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +84,7 @@ def ellipse_data(
 
 def _information(arms: ArrayLike, w: Floats, noise_variance: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
     """What is measured: vectors (k, 2), their weights (k,), and sum_i w_i x_i x_i' / s_i^2."""
-    rows = read_arms(arms) if np.ndim(arms) == 3 else None
+    rows = read_arms(arms) if has_responses(arms) else None
     X = plane(rows.vectors.values if isinstance(rows, ResponseRows) else arms if rows is None else rows.values, "arms")
     n = len(X) if rows is None else rows.n
     if w.size != n:

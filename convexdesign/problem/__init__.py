@@ -5,6 +5,7 @@ from convexdesign.problem.block_arms import BlockArms
 from convexdesign.problem.canonical import Canonical, canonicalise
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.problem import Criterion, DesignProblem
+from convexdesign.problem.responses import ResponseArms
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 
@@ -16,6 +17,7 @@ __all__ = [
     "Criterion",
     "DesignProblem",
     "PairTargets",
+    "ResponseArms",
     "ScaledArms",
     "Targets",
     "VectorTargets",

@@ -26,6 +26,7 @@ __all__ = [
     "ResponseRows",
     "ResponseTargets",
     "gains",
+    "has_responses",
     "read_arms",
     "read_noise",
     "spread",
@@ -159,21 +160,28 @@ class ResponseRows(Rows):
 def read_arms(source: Any, counts: Sequence[int] | None = None) -> Rows:
     """Arms from whatever `read_rows` takes, or with several responses: an array (n, d, r), or a list of n matrices (d, r_i).
 
-    Where r = 1 they are ordinary arms. Matrices of different r_i are filled up with zero columns; counts (n,) says how many
-    are not, in an array filled up already. Raises InputError naming the place, as `read_rows` does.
+    Where r = 1 they are ordinary arms; of more responses a copy is held in memory. Matrices of different r_i are filled
+    up with zero columns; counts (n,) says how many are not, in an array filled up already. Raises InputError naming the
+    place, as `read_rows` does.
     """
     if isinstance(source, np.ndarray):
         own = None if counts is None else np.asarray(counts, dtype=np.intp)
         return _read_groups(source, own) if source.ndim == 3 else read_rows(source, "arms")
-    if isinstance(source, (list, tuple)) and source and _is_matrix(source[0]):
+    if has_responses(source):
         return _read_groups(*_filled_up(source))
     return source if isinstance(source, Rows) else read_rows(source, "arms")
 
 
-def _is_matrix(part: Any) -> bool:
-    if isinstance(part, np.ndarray):
-        return part.ndim == 2
-    return isinstance(part, (list, tuple)) and len(part) > 0 and isinstance(part[0], (list, tuple, np.ndarray))
+def has_responses(source: Any) -> bool:
+    """Whether arms are given as matrices: an array of three dimensions, or a list that begins with a matrix."""
+    if isinstance(source, np.ndarray):
+        return source.ndim == 3
+    if not (isinstance(source, (list, tuple)) and source):
+        return False
+    first = source[0]
+    if isinstance(first, np.ndarray):
+        return first.ndim == 2
+    return isinstance(first, (list, tuple)) and len(first) > 0 and isinstance(first[0], (list, tuple, np.ndarray))
 
 
 def _filled_up(matrices: Sequence[Any]) -> tuple[NDArray[Any], Indices | None]:
