@@ -23,7 +23,9 @@ SIZES = (1_000, 10_000, 100_000)
 DELTA = 0.05
 PAGE = """# Many items
 
-Command: `python benchmarks/many_items.py docs/benchmarks` ({date}; {machine}; one BLAS thread). The best of m items in R^{d}, by
+Command: `python benchmarks/many_items.py docs/benchmarks` ({date}; {machine}; one BLAS thread).
+
+The best of m items in R^{d}, by
 measuring {n:,} arms whose variances are unknown; one run of `MartingaleElimination` at delta = {delta}, from its
 constructor to its result. Neither time nor memory grows with the square of m: evidence is kept as one small matrix per
 round and a few numbers per item. `extra memory` is the peak beyond that of arms and items.
