@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -101,8 +102,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return int(code or 0)
     except (BrokenPipeError, SystemExit):
         # typer turns a closed pipe into SystemExit, and nothing else while it is not standalone.
-        # Python would complain again when it flushes at exit; give it somewhere to flush to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return ExitCode.PIPE_CLOSED
     except (KeyboardInterrupt, typer.Abort):
         return fail(ExitCode.INTERRUPTED, "interrupted", "Interrupted", as_json)
@@ -110,7 +110,16 @@ def run(argv: Sequence[str] | None = None) -> int:
         code, message = diagnose(error)
         if code is ExitCode.BUG:
             traceback.print_exc()
+        try:
+            sys.stdout.flush()
+        except OSError:
+            discard_output()
         return fail(code, message, type(error).__name__, as_json)
+
+
+def discard_output() -> None:
+    """Python would complain again when it flushes at exit; give it somewhere to flush to."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 CODES_OF_CAUSES = {
@@ -119,6 +128,10 @@ CODES_OF_CAUSES = {
     "SolverError": ExitCode.NOT_CERTIFIED,
     "UnidentifiableError": ExitCode.UNIDENTIFIABLE,
 }
+
+
+# What the system says when a file cannot grow.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def diagnose(error: Exception) -> tuple[ExitCode, str]:
@@ -136,6 +149,8 @@ def diagnose(error: Exception) -> tuple[ExitCode, str]:
         return ExitCode.BAD_INPUT, str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return ExitCode.BAD_INPUT, f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return ExitCode.NOT_CERTIFIED, f"the output could not be written: {error.strerror}"
     if is_usage_error(error):
         return ExitCode.BAD_INPUT, usage_message(error)
     return ExitCode.BUG, f"{type(error).__name__}: {error} (this is a bug in convexdesign; please report it)"

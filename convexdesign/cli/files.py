@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from secrets import token_hex
+from typing import IO, TYPE_CHECKING, Any
 
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_picture", "check_writable", "save_picture"]
+__all__ = ["check_picture", "check_writable", "save_picture", "writing"]
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -23,6 +27,26 @@ def check_writable(path: Path | None, option: str) -> None:
         raise InputError(f"{option} {path} is a folder; name a file")
     if not path.resolve().parent.is_dir():
         raise InputError(f"{option} {path}: the folder {path.parent} does not exist; create it first")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[str]]:
+    """A file of text that appears under its name, or replaces what was there, when it is complete.
+
+    Devices and pipes are written to as they are.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    target = path.resolve()
+    draft = target.with_name(f".convexdesign-{token_hex(8)}")
+    try:
+        with draft.open("x", encoding="utf-8", newline="") as file:
+            yield file
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def check_picture(path: Path | None, option: str = "--plot") -> None:

@@ -15,6 +15,8 @@ from convexdesign.experiment.results import Content, RewardRows, Summary
 __all__ = ["checked_key", "reward_rows", "summary_under"]
 
 LONGEST_KEY = 200
+# Sums of squares of so large numbers, over any number of pulls, stay finite.
+LARGEST = 1e100
 
 
 def summary_under(batch: int, key: Any, observations: Any, n_arms: int) -> Summary:
@@ -29,6 +31,13 @@ def summary_under(batch: int, key: Any, observations: Any, n_arms: int) -> Summa
     arms = np.flatnonzero(observations.count)
     if not arms.size:
         raise InputError("the observations hold no pull; there is nothing to tell")
+    for name, largest in (("mean", LARGEST), ("m2", LARGEST**2)):
+        values = getattr(observations, name)
+        bad = np.flatnonzero(np.abs(values) > largest)
+        if bad.size:
+            raise InputError(
+                f"key {key!r}: {name} of arm {bad[0]} is {values[bad[0]]:g}; choose a larger unit for rewards"
+            )
     count, mean, m2 = (tuple(getattr(observations, name)[arms].tolist()) for name in ("count", "mean", "m2"))
     return Summary(batch, checked_key(key), Content(batch, tuple(arms.tolist()), mean, count, m2))
 
@@ -59,6 +68,13 @@ def reward_rows(batch: int, keys: Sequence[Any], arms: ArrayLike, rewards: Array
         raise InputError(
             f"row {k} (key {named[k]!r}): the reward of arm {index[k]} is {values[k]}; leave it out, and mark it as "
             "missing if it will never come"
+        )
+    bad = np.flatnonzero(np.abs(values) > LARGEST)
+    if bad.size:
+        k = bad[0]
+        raise InputError(
+            f"row {k} (key {named[k]!r}): the reward of arm {index[k]} is {values[k]:g}, and its square would be too large; "
+            "choose a larger unit for rewards"
         )
     return _once(RewardRows(batch, named, index.astype(np.int32), values))
 

@@ -109,7 +109,7 @@ class Store:
         if not target.is_file():
             raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
         target = target.resolve()  # what SQLite keeps beside a file is beside the file itself, not beside links to it
-        lost = lost_commits(target)
+        lost = lost_commits(target) if target.stat().st_size else "it is empty"
         if lost:
             raise damaged(target, lost)
         with errors_of(target):
@@ -313,6 +313,8 @@ def errors_of(path: Path) -> Iterator[None]:
         raise damaged(path, "its tables cannot be read") from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code == sqlite3.SQLITE_TOOBIG:
+            raise InputError(f"{path} was not changed: that is too much for one event; tell it in parts") from error
         if code in DAMAGED or not isinstance(error, sqlite3.OperationalError):
             raise damaged(path, str(error)) from error
         reason = REASONS.get(code, f"{error}; do it again")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fast_folder import fast_folder
@@ -212,6 +216,25 @@ def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
         ("key,arm,count,mean,m2", ["a,left,2.5,0,1"], "count is '2.5', not a whole number"),
         ("key,arm,count,mean,variance", ["a,left,2,0,1", "a,left,2,0,1"], "has this arm twice"),
         ("key,arm,count,mean,variance", ["a,left,2,,1"], "mean is ''"),
+        ("key,arm,count,mean,m2", [], "holds no result"),
+        ("key,arm,count,mean,m2", ["a,left,1,0.5,7"], "row 1: m2 is '7', but one measurement does not vary"),
+        ("key,arm,count,mean,variance", ["a,left,1,0.5,7"], "variance is '7', but one measurement does not vary"),
+        ("key,arm,count,mean,variance", ["a,left,2,0.5,-1"], "nonnegative"),
+        ("key,arm,count,mean,m2", ["a,left,99999999999999999999,0,1"], "not a whole number up to 2^63"),
+        ("key,arm,count,mean,m2", ["a,left," + "9" * 5000 + ",0,1"], "not a whole number up to 2^63"),
+        ("key,arm,reward,batch", ["a,left,1,-1"], "batch is '-1', not a whole number"),
+        ("key,arm,reward", ["a,left,1_0"], "reward is '1_0', not a finite number"),
+        ("key,arm,reward", ["a,left,1e308"], "its square would be too large; choose a larger unit"),
+        ("key,arm,count,mean,m2", ["a,left,2,1e200,1"], "mean of arm 0 is 1e+200"),
+        ("key,arm,count,mean,m2", ["a,left,2,1,1e300"], "m2 of arm 0 is 1e+300"),
+        ("key,arm,reward,reward", ["a,left,1,2"], "has the column 'reward' twice"),
+        ("key,arm,reward,count,mean,m2", ["a,left,1,2,3,4"], "both columns reward and count"),
+        ("key;arm;reward", ["a;left;1"], "it needs key, arm and reward"),
+        ("key,arm,reward", ['a,left,"1'], "not a table of comma-separated values: unexpected end"),
+        ("key,arm,reward", ["k" * 10**5 + ",left,1"], "give 1 to 200 printable characters"),
+        ("key,arm,reward", ["k" * 10**6 + ",left,1"], "field larger than field limit"),
+        ("key,arm,reward", ["a\0b,left,1"], "printable"),
+        ("", [""], "it needs key, arm and reward"),
     ],
 )
 def test_bad_results_are_refused_whole(begun, tmp_path, header, lines, message):
@@ -220,6 +243,71 @@ def test_bad_results_are_refused_whole(begun, tmp_path, header, lines, message):
     assert refused.code in (2, 5)
     assert message in refused.err
     assert begun("status", "--json").out == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbfkey,arm,reward\r\na,ARM,1\r\n",
+        b"key,arm,reward\ra,ARM,1\r",
+        b'"key","arm","reward"\n"a","ARM","1"',
+        b' key , arm , reward ,note\n\n a , ARM , 1.0 ,"x, y"\n\na,ARM,1,again\n',
+        b"key,arm,count,mean,m2\na,ARM,1.0,1,\nb,ARM,0,,\n",
+        b"key,arm,count,mean,variance\na,ARM,1,1,NaN\n",
+    ],
+    ids=["windows", "old-mac", "quoted", "spaces", "summary", "summary-nan"],
+)
+@pytest.mark.parametrize("source", ["r.csv", "-"])
+def test_tables_as_programs_write_them(begun, tmp_path, monkeypatch, content, source):
+    content = content.replace(b"ARM", rows(begun("ask").out)[0]["arm"].encode())
+    (tmp_path / "r.csv").write_bytes(content)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="ascii", errors="surrogateescape"))
+    told = begun("tell", source, "--json")
+    assert told.code == 0, told.err
+    assert json.loads(told.out)["accepted"] == 1
+
+
+@pytest.mark.parametrize("source", ["r.csv", "-"])
+@pytest.mark.parametrize("content", ["key,arm,reward\nä,left,1\n".encode(e) for e in ("latin-1", "utf-16")])
+def test_other_encodings_are_refused(begun, tmp_path, monkeypatch, content, source):
+    (tmp_path / "r.csv").write_bytes(content)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", errors="surrogateescape"))
+    refused = begun("tell", source)
+    assert refused.code == 2
+    assert f"{source} is not UTF-8 text" in refused.err
+
+
+def test_a_file_is_replaced_when_the_new_one_is_complete(begun, tmp_path, monkeypatch):
+    before = (tmp_path / "batch.csv").read_text()
+    (tmp_path / "link.csv").symlink_to("batch.csv")
+    (tmp_path / "batch.csv").write_text("old")
+    assert begun("ask", "-o", "link.csv").code == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "batch.csv").read_text() == before
+
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for command, name in (("ask", "_write"), ("export", "_write_csv")):
+        monkeypatch.setattr(sys.modules[f"convexdesign.cli.experiment.{command}"], name, fail)
+    for command in ("ask", "export"):
+        failed = begun(command, "-o", "batch.csv")
+        assert failed.code == 3
+        assert "the output could not be written: No space left" in failed.err
+    assert (tmp_path / "batch.csv").read_text() == before
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_devices_are_written_to_as_they_are(begun):
+    for command in ("ask", "export"):
+        assert begun(command, "-o", "/dev/null").code == 0
+        assert begun(command, "-o", "/dev/full").code == 3
+    with Path("/dev/full").open("wb") as device:
+        command = [sys.executable, "-m", "convexdesign.cli", "experiment", "status"]
+        full = subprocess.run(command, stdout=device, stderr=subprocess.PIPE, text=True, check=False)
+    assert full.returncode == 3
+    assert full.stderr.splitlines() == ["convexdesign: error: the output could not be written: No space left on device"]
 
 
 def test_standard_input_and_files_that_are_not_there(begun, monkeypatch):

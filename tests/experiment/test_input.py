@@ -17,6 +17,8 @@ ROWS = {"arms": [0, 1], "rewards": [1.0, 2.0], "keys": ["a", "b"]}
     [
         (ROWS | {"rewards": [1.0, np.nan]}, r"row 1 \(key 'b'\): the reward of arm 1 is nan"),
         (ROWS | {"rewards": [np.inf, 1.0]}, "is inf"),
+        (ROWS | {"rewards": [1.0, 1e308]}, r"row 1 \(key 'b'\): the reward of arm 1 is 1e\+308, and its square"),
+        (ROWS | {"rewards": [1.0, -2e100]}, "choose a larger unit"),
         (ROWS | {"rewards": [1.0, "many"]}, "must be numbers"),
         (ROWS | {"rewards": [1.0]}, "one length"),
         (ROWS | {"arms": [0, 3]}, "arm 3 is unknown"),
@@ -34,6 +36,14 @@ ROWS = {"arms": [0, 1], "rewards": [1.0, 2.0], "keys": ["a", "b"]}
         ({"arms": [0], "rewards": [1.0]}, "give observations= and key="),
         ({"observations": Observations.empty(3), "key": "a"}, "hold no pull"),
         ({"observations": Observations.from_rewards(2, [0], [1.0]), "key": "a"}, "of 2 arms, the experiment has 3"),
+        (
+            {"observations": Observations([1, 0, 0], [1e101, 0, 0], [0, 0, 0]), "key": "a"},
+            "'a': mean of arm 0 is 1e.101",
+        ),
+        ({"observations": Observations([1, 2, 0], [1, 1, 0], [0, 1e201, 0]), "key": "a"}, "'a': m2 of arm 1 is 1e.201"),
+        (ROWS | {"keys": ["a", "nul\0"]}, "printable"),
+        (ROWS | {"keys": ["a", "x" * 10**5]}, "1 to 200"),
+        (ROWS | {"keys": ["a", "\ud800"]}, "printable"),
         ({"observations": "many", "key": "a"}, "must be Observations"),
         ({"observations": Observations.from_rewards(3, [0], [1.0])}, "give key="),
         ({"observations": Observations.from_rewards(3, [0], [1.0]), **ROWS}, "give observations= and key="),
@@ -63,6 +73,28 @@ def test_whole_numbers_are_keys_too_as_their_text(x):
     x.ask()
     x.tell(0, arms=[0, 1], rewards=[1.0, 2.0], keys=np.arange(2))
     assert x.tell(0, arms=[0], rewards=[1.0], keys=["0"]).repeated == 1
+
+
+def test_the_largest_rewards_there_may_be_can_be_added_up(x, env):
+    batch = x.ask()
+    arms = np.repeat(np.arange(3), batch.counts)
+    signs = np.where(np.arange(arms.size) % 2, 1e100, -1e100)
+    assert x.tell(batch, arms=arms, rewards=signs, keys=range(arms.size)).complete
+    assert np.isfinite(x.transcript()["steps"][0]["folded"]["m2"]).all()
+
+
+def test_more_than_fits_into_one_event_is_refused_whole(x):
+    import sqlite3
+
+    batch = x.ask()
+    before = x.digest()
+    x._store._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 3000)
+    many = {"arms": [0] * 150, "rewards": [1.0] * 150, "keys": [f"many-{k}" for k in range(150)]}
+    with pytest.raises(cd.InputError, match="too much for one event; tell it in parts"):
+        x.tell(batch, **many)
+    assert x.digest() == before
+    x._store._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10**9)
+    assert x.tell(batch, **many).accepted == 150
 
 
 def test_a_dry_run_says_what_would_happen(x):

@@ -30,7 +30,7 @@ def ask(
     Columns: batch, arm, pulls (how often to measure it) and outstanding (results still to come). The batch stays the same
     until all its results are told; nothing but the header is printed once there is a result.
     """
-    from convexdesign.cli.files import check_writable
+    from convexdesign.cli.files import check_writable, writing
     from convexdesign.cli.output import print_json, say
     from convexdesign.experiment import Phase
 
@@ -42,7 +42,7 @@ def ask(
     if as_json:
         print_json(_document(rows))
     elif output is not None:
-        with output.open("w", encoding="utf-8", newline="") as file:
+        with writing(output) as file:
             _write(rows, file)
         say(f"batch {rows[0]['batch']} written to {output}" if rows else f"an empty batch written to {output}")
     else:

@@ -33,7 +33,7 @@ def export(
     CSV: one line for every arm or result of an event (pulls, mean and m2; of a single reward pulls is 1), one for an event
     without any; what else an event says is in the column detail, as JSON. JSON: one document with the events as they are.
     """
-    from convexdesign.cli.files import check_writable
+    from convexdesign.cli.files import check_writable, writing
 
     check_writable(output, "--output")
     chosen = "json" if as_json else format_
@@ -45,7 +45,7 @@ def export(
     if output is None:
         write(events, called, sys.stdout)
     else:
-        with output.open("w", encoding="utf-8", newline="") as file:
+        with writing(output) as file:
             write(events, called, file)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ __all__ = ["ResultsFile", "read_results"]
 
 SINGLE = ("arm", "reward")
 SUMMARY = ("arm", "count", "mean")
+COLUMNS = ("key", "batch", "arm", "reward", "count", "mean", "m2", "variance")
+# Counts are kept in 64 bits.
+MOST_PULLS = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,7 @@ def read_results(source: str, x: Experiment, prefix: str | None) -> ResultsFile:
     one. prefix: without a column of keys, lines are called PREFIX-1, PREFIX-2, ... Raises InputError naming the line.
     """
     with _opened(source) as stream:
-        reader = csv.reader(stream)
+        reader = csv.reader(stream, strict=True)
         header = [name.strip() for name in next(reader, [])]
         single = _is_single(source, header)
         if "key" not in header and prefix is None:
@@ -54,6 +58,7 @@ def read_results(source: str, x: Experiment, prefix: str | None) -> ResultsFile:
             )
         found = ResultsFile(source, single, [], [], [], [], {})
         index = {label: i for i, label in enumerate(labels(x.arm_names, x.n_arms))}
+        number = 0
         for number, row in enumerate(filter(None, reader), start=1):
             line = _Line(source, number, header, row)
             key = line.text("key") if "key" in header else f"{prefix}-{number}"
@@ -68,10 +73,17 @@ def read_results(source: str, x: Experiment, prefix: str | None) -> ResultsFile:
                 found.rewards.append(line.number("reward"))
             else:
                 _add(found, line, key, batch, arm)
+    if number == 0:
+        raise InputError(f"{source} holds no result")
     return found
 
 
 def _is_single(source: str, header: list[str]) -> bool:
+    twice = [name for name in COLUMNS if header.count(name) > 1]
+    if twice:
+        raise InputError(f"{source} has the column {twice[0]!r} twice; leave one of them out")
+    if {"reward", "count"} <= set(header):
+        raise InputError(f"{source} has both columns reward and count; give single rewards, or counts and means")
     if set(SINGLE) <= set(header):
         return True
     if set(SUMMARY) <= set(header) and {"m2", "variance"} & set(header):
@@ -88,12 +100,13 @@ def _add(found: ResultsFile, line: _Line, key: str, batch: int | None, arm: int)
     if count == 0:
         return
     mean = line.number("mean")
-    if count == 1:
-        m2 = 0.0
-    elif "m2" in line.header:
-        m2 = line.number("m2")
+    spread = "m2" if "m2" in line.header else "variance"
+    if count > 1:
+        m2 = line.number(spread) * (1 if spread == "m2" else count - 1)
+    elif line.text(spread).lower() in ("", "nan", "na", "null") or line.number(spread) == 0:
+        m2 = 0.0  # of one measurement there is no more to say, and some programs say nothing
     else:
-        m2 = line.number("variance") * (count - 1)
+        raise InputError(f"{line.place}: {spread} is {line.text(spread)!r}, but one measurement does not vary")
     known, rows = found.summaries.setdefault(key, (batch, []))
     if known != batch:
         raise InputError(f"{line.place}: key {key!r} is of two batches, {known} and {batch}")
@@ -117,7 +130,7 @@ class _Line:
 
     def number(self, column: str) -> float:
         try:
-            value = float(self.text(column))
+            value = float(self.text(column).replace("_", "?"))  # Python would read 1_0 as 10
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
@@ -126,24 +139,37 @@ class _Line:
 
     def whole(self, column: str) -> int:
         text = self.text(column)
-        if not text.isdecimal():
-            raise InputError(f"{self.place}: {column} is {text!r}, not a whole number; correct the row")
-        return int(text)
+        # Programs that know missing values write whole numbers as 12.0.
+        digits = text.removesuffix(".0")
+        if not digits.isdecimal() or len(digits) > 20 or int(digits) > MOST_PULLS:
+            raise InputError(f"{self.place}: {column} is {text[:60]!r}, not a whole number up to 2^63; correct the row")
+        return int(digits)
 
 
 @contextmanager
 def _opened(source: str) -> Iterator[IO[Any]]:
-    if source == "-":
-        yield sys.stdin
-        return
-    path = Path(source)
-    if not path.is_file():
-        raise InputError(f"{source}: there is no such file; check the spelling and the folder")
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        try:
+    """The text of a file, or of standard input; what is no CSV in UTF-8 becomes an InputError."""
+    try:
+        if source == "-":
+            yield _standard_input()
+            return
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(f"{source}: there is no such file; check the spelling and the folder")
+        with path.open(encoding="utf-8-sig", newline="") as stream:
             yield stream
-        except UnicodeDecodeError:
-            raise InputError(f"{source} is not UTF-8 text; save it as CSV in UTF-8") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{source} is not UTF-8 text; save it as CSV in UTF-8") from None
+    except csv.Error as error:
+        raise InputError(f"{source} is not a table of comma-separated values: {error}") from None
+
+
+def _standard_input() -> IO[Any]:
+    """Standard input as files are read: strictly UTF-8, without a byte-order mark, lines ended in any way."""
+    try:
+        return io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+    except AttributeError:  # something that was put in its place, text already
+        return sys.stdin
 
 
 def _some(index: dict[str, int]) -> str:

@@ -88,8 +88,6 @@ def _parts(x: Experiment, found: ResultsFile, batch: int | None) -> list[Any]:
             keys = [found.keys[k] for k in chosen]
             arms, rewards = [found.arms[k] for k in chosen], [found.rewards[k] for k in chosen]
             parts.append(reward_rows(number, keys, arms, rewards, x.n_arms))
-    if not parts:
-        raise InputError(f"{found.source} holds no result")
     return parts
 
 
