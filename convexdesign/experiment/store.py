@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
 from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained, link
-from convexdesign.experiment.write_ahead import lost_commits
+from convexdesign.experiment.write_ahead import log_of, lost_commits
 
 __all__ = ["APPLICATION_ID", "FORMAT", "Store"]
 
@@ -37,6 +37,7 @@ KINDS = {kind.value.encode(): kind for kind in Kind}
 FIRST = "SELECT checksum FROM events WHERE seq = 0"
 READ = "SELECT seq, kind, time, body, checksum FROM events WHERE seq > ? ORDER BY seq"
 
+FileId = tuple[int, int]
 # Those of this process.
 OPEN: WeakSet[Store] = WeakSet()
 
@@ -63,6 +64,7 @@ class Store:
         self._connection = connection
         self._owner = os.getpid()
         self._damaged = False
+        self._files: list[FileId | None] = []
 
     # ---------------------------------------------------------------- files
 
@@ -121,6 +123,7 @@ class Store:
             except BaseException:
                 close_as_it_is(target, connection)
                 raise
+        store._files = files_of(target)
         OPEN.add(store)
         return store
 
@@ -144,6 +147,11 @@ class Store:
         """One view of the log; with write=True nobody else writes meanwhile, and leaving normally commits."""
         if os.getpid() != self._owner:
             raise StoreError(f"{self.path} was opened by another process; open it again in this one")
+        if write and self._files and self._files != files_of(self.path):
+            raise StoreError(
+                f"{self.path}, or the write-ahead log beside it, was deleted or replaced while it was open; what is told "
+                "now would be lost with it, and is not recorded. Open it again"
+            )
         try:
             with errors_of(self.path):
                 if write:
@@ -338,6 +346,18 @@ def publish(draft: Path, target: Path) -> None:
     except OSError:  # a file system without hard links: take the name first
         target.open("xb").close()
         os.replace(draft, target)
+
+
+def files_of(path: Path) -> list[FileId | None]:
+    """Which files are there under the names of a store and its write-ahead log: device and number."""
+    found: list[FileId | None] = []
+    for file in (path, log_of(path)):
+        try:
+            status = file.stat()
+            found.append((status.st_dev, status.st_ino))
+        except FileNotFoundError:
+            found.append(None)
+    return found
 
 
 def sync_folder(path: Path) -> None:

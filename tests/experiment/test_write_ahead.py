@@ -161,6 +161,26 @@ def test_an_open_store_is_not_recovered_in_the_same_process(x, tmp_path):
         recover(x._store.path, tmp_path / "sound.db")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be deleted there")
+@pytest.mark.parametrize("ending", ["", "-wal"])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_nothing_is_acknowledged_that_would_go_into_a_deleted_file(x, tmp_path, ending, replaced):
+    x.ask()
+    x.tell(0, arms=[0], rewards=[1.0], keys=["before"])
+    file = x._store.path.with_name(x._store.path.name + ending)
+    data = file.read_bytes()
+    file.rename(tmp_path / "moved")
+    if replaced:
+        file.write_bytes(data)
+    for _ in range(2):
+        with pytest.raises(cd.StoreError, match="deleted or replaced while it was open"):
+            x.tell(0, **SHORT)
+    if not replaced:
+        (tmp_path / "moved").rename(file)
+        assert x.tell(0, **SHORT).accepted == 1
+        assert x.status().told == 2
+
+
 # ------------------------------------------------------------------ commits that nobody acknowledged
 
 
