@@ -41,10 +41,11 @@ class MartingaleElimination(Identifier):
     sub-Gaussian). budget: at most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where
     max_samples gives no answer. Other arguments as in `Identifier`. `confidence()` holds after every round, at any time.
 
-    **Why it is right.** Counts c_k, bounds U_x and the leader L_k of round k depend on earlier rounds only. Put
-    U' = max(U, s²): given the past, y'theta_k has mean y'theta and variance at most v_k' = v_k(U'), so that where all
-    y_k'theta <= 0 the wealth of `log_wealth` is below a nonnegative supermartingale that starts at one, and reaches 1/p
-    with probability at most p. On the event U >= s² in all rounds, of probability at least 1 - delta_v
+    **Why it is right.** Counts c_k and the leader L_k of round k depend on earlier rounds only, the bounds U_x on those
+    and, for Gaussian noise, on the round's own sums of squares, of which its means are independent. Put U' = max(U, s²):
+    given all that, y'theta_k has mean y'theta and variance at most v_k' = v_k(U'), so that where all y_k'theta <= 0 the
+    wealth of `log_wealth` is below a nonnegative supermartingale that starts at one, and reaches 1/p with probability at
+    most p. On the event U >= s² in all rounds, of probability at least 1 - delta_v
     (`variance_upper_ends`; delta_v = delta/10, 0 for known variances), U' = U. Best arm: item z is dropped once the
     wealth of the bets on y_k = L_k - z reaches 1/delta_m, delta_m = delta - delta_v. All of these are bets against one
     hypothesis, that z is a best item: it implies (L_k - z)'theta <= 0 for every k. So a best item is lost, and an answer
@@ -167,8 +168,13 @@ class MartingaleElimination(Identifier):
     def _learn(self, observations: Observations) -> None:
         before = self.upper_variances
         self._tighten(observations)
-        # Means and sums of squares of Gaussian rewards are independent: what the latter say may weigh the former.
-        self._bet(observations, self.upper_variances if self.noise == "gaussian" else before)
+        if self.noise == "gaussian":
+            # Means and sums of squares are independent: what the latter say may weigh the former.
+            self._bet(observations, self.upper_variances)
+        elif self._told > 0 or self.known_variances is not None:
+            # The bounds in force when the batch was asked for. Before the first they may be so wide that bets are
+            # worth nothing.
+            self._bet(observations, before)
         self._count = self._count + observations.count
         self._sum = self._sum + observations.count * observations.mean
         self._fit = pooled_fit(self.evidence.rows, self._count, self._sum, self._likely_variances())

@@ -333,18 +333,15 @@ def run(
         f"martingale-{part}" for part in ("promise.csv", "controls.csv", "ruin.csv", "variances.csv", "promise.md")
     ]
     paths = [target / name for name in names]
-    tables: list[pd.DataFrame] = [
-        ruin(replications, seed),
-        variance_cover(2 * replications, seed),
-    ]
-    for path, table in zip(paths[2:4], tables):
-        table.to_csv(path, index=False)
+    ruined, variances = ruin(replications, seed), variance_cover(2 * replications, seed)
+    ruined.to_csv(paths[2], index=False)
+    variances.to_csv(paths[3], index=False)
     for controls in control(max(replications // 10, 1), seed, jobs, progress):
         controls.to_csv(paths[1], index=False)
     for table in promise(replications, seed, jobs, progress):
         # After every pass: the whole takes more than an hour of processor time.
         table.to_csv(paths[0], index=False)
-        paths[4].write_text(_page(table, controls, *tables, replications, seed), encoding="utf-8")
+        paths[4].write_text(_page(table, controls, ruined, variances, replications, seed), encoding="utf-8")
     return paths
 
 

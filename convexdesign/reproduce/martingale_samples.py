@@ -1,0 +1,221 @@
+"""What elimination with test martingales costs: bounds on the variances ten times too wide, and random instances.
+
+`python -m convexdesign.reproduce.martingale_samples docs/validation` writes the tables and the figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from convexdesign.identification import BestArm, LevelSet, MartingaleElimination
+from convexdesign.instances import Instance
+from convexdesign.reproduce.contenders import EXPERIMENTS, LOOSE, Maker, environment, instance_lower_bound
+from convexdesign.reproduce.identification_promise import markdown
+from convexdesign.simulation import comparison_rows, comparison_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["bounds", "instances", "random_instance", "run"]
+
+REPLICATIONS = 200
+DELTA = 0.05
+RANDOM = 20
+# Random instances are run this share of the replications each.
+SHARE_EACH = 0.1
+# Where fewer samples an arm would do, most of them go to learning the variances: such instances are drawn again.
+LEAST_SAMPLES_PER_ARM = 100.0
+WIDTHS = {"tight": 1.0, "ten times too wide": LOOSE, "none": np.inf}
+
+
+def random_instance(kind: str, number: int) -> Instance:
+    """Gaussian arms, 5 to 50 other Gaussian items, a random direction theta, s_x² = x'Sigma x with a random Sigma.
+
+    2 to 6 dimensions, up to 30 arms. kind: "best-arm" | "level-set" (threshold half way between the two middle items).
+    Drawn again until the lower bound is at least a hundred samples an arm.
+    """
+    rng = np.random.default_rng([2023, kind == "best-arm", number])
+    while True:
+        d, m = int(rng.integers(2, 7)), int(rng.integers(5, 51))
+        n = int(rng.integers(d + 2, 31))
+        arms, items = rng.standard_normal((n, d)), rng.standard_normal((m, d))
+        root, theta = rng.standard_normal((d, d)), rng.standard_normal(d)
+        Sigma = root @ root.T / d + 0.1 * np.eye(d)
+        theta /= np.linalg.norm(theta)
+        values = np.sort(items @ theta)
+        objective = BestArm() if kind == "best-arm" else LevelSet(float(values[m // 2] + values[m // 2 - 1]) / 2.0)
+        world = Instance(arms, items, theta, Sigma, np.einsum("ij,jk,ik->i", arms, Sigma, arms), objective)
+        if instance_lower_bound(world, DELTA) >= LEAST_SAMPLES_PER_ARM * n:
+            return world
+
+
+def bounds(replications: int, seed: int, jobs: int | None, progress: bool) -> pd.DataFrame:
+    """One line per experiment, objective and width of the bounds that the algorithm is told."""
+    import pandas as pd
+
+    tables = []
+    for name, make in EXPERIMENTS.items():
+        for kind in ("best-arm", "level-set"):
+            world = make(objective=kind)
+            every: dict[str, Maker] = {width: partial(_make, world, factor) for width, factor in WIDTHS.items()}
+            table = _compared(world, every, replications, seed, jobs, progress).rename(columns={"algorithm": "bounds"})
+            for column, value in (("objective", kind), ("experiment", name)):
+                table.insert(0, column, value)
+            tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def instances(replications: int, seed: int, jobs: int | None, progress: bool) -> pd.DataFrame:
+    """One line per random instance, twenty of each objective."""
+    import pandas as pd
+
+    tables = []
+    for kind in ("best-arm", "level-set"):
+        for number in range(RANDOM):
+            world = random_instance(kind, number)
+            every: dict[str, Maker] = {f"{kind} {number}": partial(_make, world, LOOSE)}
+            runs = max(int(SHARE_EACH * replications), 1)
+            table = _compared(world, every, runs, seed, jobs, progress).rename(columns={"algorithm": "instance"})
+            table.insert(1, "objective", kind)
+            shape = (world.arms.shape[1], world.arms.shape[0], world.items.shape[0])
+            for at, (column, value) in enumerate(zip(("dimensions", "arms", "items"), shape), 2):
+                table.insert(at, column, value)
+            tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _make(world: Instance, factor: float, rng: np.random.Generator) -> MartingaleElimination:
+    low, high = float(world.noise_variance.min()), float(world.noise_variance.max())
+    known = None if np.isinf(factor) else (low / factor, high * factor)
+    return MartingaleElimination(world.arms, world.items, world.objective, DELTA, known, rng=rng)
+
+
+def _compared(
+    world: Instance, every: dict[str, Maker], replications: int, seed: int, jobs: int | None, progress: bool
+) -> pd.DataFrame:
+    rows = comparison_rows(every, partial(environment, world), world.answer, replications, jobs, seed, progress)
+    bound = instance_lower_bound(world, DELTA)
+    table = comparison_table(rows, bound)
+    table["lower_bound"] = bound
+    return table
+
+
+def run(
+    output_dir: str | Path,
+    replications: int = REPLICATIONS,
+    seed: int = 0,
+    jobs: int | None = 1,
+    progress: bool = True,
+) -> list[Path]:
+    """Write martingale-bounds.csv, martingale-instances.csv, martingale-samples.png and .md; the paths written."""
+    target = Path(output_dir)
+    target.mkdir(parents=True, exist_ok=True)
+    names = ("martingale-bounds.csv", "martingale-instances.csv", "martingale-samples.png", "martingale-samples.md")
+    paths = [target / name for name in names]
+    widths = bounds(replications, seed, jobs, progress)
+    widths.to_csv(paths[0], index=False)
+    random = instances(replications, seed, jobs, progress)
+    random.to_csv(paths[1], index=False)
+    _draw(random, paths[2])
+    paths[3].write_text(_page(widths, random, replications, seed), encoding="utf-8")
+    return paths
+
+
+def _draw(random: pd.DataFrame, path: Path) -> None:
+    from convexdesign.plotting.canvas import require_matplotlib, tidy
+
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    from convexdesign.plotting.palette import INK, MARKERS, series_colour
+
+    figure = Figure(figsize=(7.5, 4.2), dpi=150, layout="constrained")
+    ax = figure.subplots()
+    for k, (kind, part) in enumerate(random.groupby("objective", sort=False)):
+        error = part["standard_error"] / part["lower_bound"]
+        ax.errorbar(
+            part["lower_bound"],
+            part["times_lower_bound"],
+            error,
+            fmt=MARKERS[k],
+            color=series_colour(k),
+            capsize=2,
+            label=str(kind),
+        )
+    ax.axhline(8.0, color=INK, linewidth=1, linestyle="--")
+    ax.set_xscale("log")
+    ax.set_ylim(0.0)
+    ax.set_xlabel("lower bound, samples")
+    ax.set_ylabel("mean samples / lower bound")
+    ax.set_title("Twenty random instances of each objective, 5 to 50 items", loc="left")
+    ax.legend(frameon=False)
+    tidy(ax, grid="y")
+    figure.savefig(path)
+
+
+PAGE = """# Elimination with test martingales: samples
+
+Command: `python -m convexdesign.reproduce.martingale_samples docs/validation --replications {replications} --seed {seed}`
+({date}).
+
+delta = {delta}, Gaussian noise, variances unknown. `times_lower_bound` is the mean number of samples over the least mean of
+any delta-PAC algorithm that knows the variances. RAGE, H-RAGE and the oracles on the same experiments are on
+[the page of comparisons](identification-comparison.md), and drawn [beside figure 3](../reproduction.md).
+
+## Bounds on the variances
+
+{replications} runs per line. The bounds that the algorithm is told are the least and the largest of the variances ("tight"),
+ten times too wide on either side, or none. The largest increase from tight to ten times too wide is {increase:.1%}.
+
+{widths}
+
+## Random instances
+
+{runs} runs per line, bounds ten times too wide: Gaussian arms, other Gaussian items, in 2 to 6 dimensions; level sets split the
+items in half. Instances whose lower bound is below {least:.0f} samples per arm are drawn again: there most samples go to
+learning the variances, and ratios of 10 to 20 are common. Largest ratio: {largest}.
+
+![Mean samples over the lower bound against the lower bound, for forty random instances.](martingale-samples.png)
+
+{random}
+"""
+
+
+def _page(widths: pd.DataFrame, random: pd.DataFrame, replications: int, seed: int) -> str:
+    mean = widths.pivot_table(index=["experiment", "objective"], columns="bounds", values="mean_samples")
+    increase = float((mean["ten times too wide"] / mean["tight"] - 1.0).max())
+    largest = random.groupby("objective", sort=False)["times_lower_bound"].max()
+    shown = ["runs", "mean_samples", "standard_error", "times_lower_bound", "errors", "undecided"]
+    return PAGE.format(
+        replications=replications,
+        seed=seed,
+        date=datetime.date.today().isoformat(),
+        delta=DELTA,
+        increase=increase,
+        widths=markdown(widths[["experiment", "objective", "bounds", *shown]]),
+        runs=int(random["runs"].min()),
+        least=LEAST_SAMPLES_PER_ARM,
+        largest=", ".join(f"{value:.2f} ({kind})" for kind, value in largest.items()),
+        random=markdown(random[["instance", "dimensions", "arms", "items", "lower_bound", *shown]]),
+    )
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description="Count the samples that elimination with test martingales needs.")
+    parser.add_argument("output_dir", nargs="?", default="docs/validation")
+    parser.add_argument("--replications", type=int, default=REPLICATIONS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--progress", action="store_true")
+    options = parser.parse_args()
+    run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+
+
+if __name__ == "__main__":
+    _main()
