@@ -51,6 +51,7 @@ bench: $(VENV)/.runtime
 	$(BIN)/python benchmarks/frank_wolfe.py docs/benchmarks
 	$(BIN)/python benchmarks/warm_start.py docs/benchmarks
 	$(BIN)/python benchmarks/many_items.py docs/benchmarks
+	$(BIN)/python benchmarks/experiment.py --output docs/benchmarks/durable-experiments.md
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -76,7 +76,10 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
     kind = specification["algorithm"]
     if kind not in ALGORITHMS:
         raise InputError(f"the store's algorithm {kind!r} is unknown to this version of convexdesign; upgrade")
-    cls, _ = ALGORITHMS[kind]
+    cls, options = ALGORITHMS[kind]
+    newer = set(specification["options"]) - set(options)
+    if newer:
+        raise InputError(f"the store's {kind} has {min(newer)}, unknown to this version of convexdesign; upgrade")
     items = specification["items"]
     make: Any = cls
     algorithm: Identifier = make(

@@ -75,6 +75,10 @@ def test_other_generators_are_kept_too():
 def test_an_algorithm_of_the_future_is_refused():
     with pytest.raises(cd.InputError, match="'h-h-rage' is unknown to this version"):
         algorithm_from(describe(ALL[0]) | {"algorithm": "h-h-rage"})
+    description = describe(ALL[0])
+    description["options"]["colour"] = "blue"
+    with pytest.raises(cd.InputError, match="has colour, unknown to this version"):
+        algorithm_from(description)
 
 
 def test_arms_beyond_the_limit_are_refused(monkeypatch):
