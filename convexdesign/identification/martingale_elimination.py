@@ -161,7 +161,7 @@ class MartingaleElimination(Identifier):
     def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
         super()._recall(memory, counts)
         n, exploring, oracle = self.arms.shape[0], memory["exploring"], memory["allocation"]
-        self._leader = memory["leader"]
+        self._leader = memory.get("leader", self._leader)
         self._planner.exploring = None if exploring is None else unpacked(exploring, n)
         self._planner.oracle = None if oracle is None else Allocation.from_record(oracle, n)
 

@@ -25,7 +25,7 @@ ALL = [
     I.HRage(*COMMON, known_variances=2.0),
     I.MartingaleElimination(*COMMON),
     I.MartingaleElimination(*COMMON, variance_bounds=(0.0, 5.0), noise="sub-gaussian"),
-    I.MartingaleElimination(*COMMON, known_variances=WORLD.noise_variance),
+    I.MartingaleElimination(*COMMON, known_variances=WORLD.noise_variance, epsilon=0.1, budget=5_000),
     I.StaticAllocation(*COMMON, variance_bounds=BOUNDS, design="g"),
     I.StaticAllocation(*COMMON, known_variances=WORLD.noise_variance),
     I.OracleAllocation(*COMMON, WORLD.theta, WORLD.noise_variance, heteroskedastic=False, epsilon=0.1),
