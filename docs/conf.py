@@ -102,6 +102,11 @@ html_theme_options = {
     "footer_end": [],
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
+    # Pages of tables need the room; their headings are few.
+    "secondary_sidebar_items": {
+        **{place: ["page-toc"] for place in ("*", "lessons/*", "gallery/*", "api/*")},
+        **{place: [] for place in ("validation/*", "benchmarks/*")},
+    },
     "navigation_with_keys": False,
     "show_nav_level": 1,
     "back_to_top_button": False,
