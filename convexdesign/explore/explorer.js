@@ -152,7 +152,7 @@ class Explorer {
   set(changes) {
     Object.assign(this.fields, changes);
     this.paint();
-    this.send({ fields: this.fields });
+    this.send({ fields: this.fields, moving: Boolean(this.dragging) });
   }
 
   move(point, at) {
@@ -230,6 +230,9 @@ class Explorer {
     this.root.classList.toggle("stale", !shown.fields);
     if (!shown.fields) return;
     for (const [name, box] of Object.entries(this.parts)) {
+      const waits = name === "plan" && shown.moving;
+      box.classList.toggle("waits", waits);
+      if (waits) continue;
       box.innerHTML = shown.parts[name];
       box.parentElement.hidden = !shown.parts[name];
     }
@@ -351,6 +354,9 @@ class Explorer {
       const share = p.kind === "arm" && weights && weights.length === this.fields.arms.length ? weights[p.index] : null;
       const words = share === null ? "" : `, share ${(100 * share).toFixed(1)} %`;
       node.setAttribute("aria-valuetext", `${p.at[0]}, ${p.at[1]}${words}`);
+      if (p.kind === "theta" || p.kind === "direction") {
+        node.querySelector("text").setAttribute("y", p.at[1] < 0 ? 20 : -9); // beside the arrow's tip, never on it
+      }
       if (p.kind !== "arm") return;
       node.classList.toggle("unmeasured", share === 0);
       node.querySelector(".disc").setAttribute("r", (7 + 15 * Math.sqrt(share ?? 0)).toFixed(2));
@@ -525,8 +531,9 @@ class Explorer {
   }
 
   drop() {
+    if (!this.dragging) return;
     this.dragging = null;
-    this.paint();
+    this.set({}); // at rest: now with everything
   }
 
   press(event, point) {

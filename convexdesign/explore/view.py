@@ -82,8 +82,8 @@ class View:
     notes: tuple[str, ...] = ()
 
 
-def view(state: State) -> View:
-    """Compute everything that one view shows.
+def view(state: State, moving: bool = False) -> View:
+    """Compute everything that one view shows; while a point is moving without the whole numbers, which take longest.
 
     >>> shown = view(State("g-optimal", ((1, 0), (0, 1)), (1, 3), pulls=8))
     >>> shown.design.weights.round(4).tolist(), shown.plan.counts.tolist(), round(shown.blind.ratio, 4)
@@ -101,10 +101,11 @@ def view(state: State) -> View:
     except ConvexDesignError as error:
         return View(state, samples=samples, problems=said | {"design": str(error)}, notes=_line(state))
     at = evaluate(design.canonical, design.weights)
+    plan = None
     try:
-        plan = design.round(state.pulls)
+        plan = None if moving else design.round(state.pulls)
     except ConvexDesignError as error:
-        plan, said["plan"] = None, str(error)
+        said["plan"] = str(error)
     region = _region(state, design.weights)
     notes = _line(state)
     if region is None and not notes:

@@ -2,6 +2,7 @@
 
 The protocol: the page puts {"serial": k, "fields": {...}} or {"serial": k, "query": "..."} into `sent`; the answer appears in
 `shown` with the same serial. The page sends the next change when the answer to the last has come, so that nothing queues up.
+With "moving": true in it, the answer leaves out what takes long; the page asks again when the point has come to rest.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ def answer(sent: Mapping[str, Any]) -> dict[str, Any]:
     >>> shown["serial"], [round(w, 4) for w in shown["plane"]["weights"]]
     (7, [0.25, 0.75])
     """
+    moving = bool(sent.get("moving", False))
     try:
         state = State.from_query(sent["query"]) if "query" in sent else State.from_fields(sent["fields"])
-        shown = page(view(state))
+        shown = page(view(state, moving))
     except InputError as error:
         shown = trouble(str(error))
     except Exception as error:  # whatever it is, the page must not wait for an answer
         logging.getLogger("convexdesign").exception("the explorer could not compute a view")
         shown = trouble(f"{type(error).__name__}: {error} (this is a bug in convexdesign; please report it)")
-    return shown | {"serial": sent["serial"], "loaded": "query" in sent}
+    return shown | {"serial": sent["serial"], "loaded": "query" in sent, "moving": moving}

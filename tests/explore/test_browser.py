@@ -44,12 +44,17 @@ def test_dragging_an_arm_changes_the_design(shown):
     mouse.down()
     # A quarter of the plane to the right, an eighth down: half and a quarter of the coordinates shown, 1.5 each way.
     mouse.move(start[0] + plane["width"] / 4, start[1] + plane["height"] / 8, steps=12)
+    shown.settle()
+    assert shown.root.locator(".part.plan .waits").count() == 1  # whole numbers wait until the arm rests
     mouse.up()
     shown.settle()
     assert shown.values("x of arm 1", "y of arm 1") == pytest.approx([0.75, 0.625], abs=0.011)
     assert shown.values("x of arm 0", "y of arm 0") == [1.0, 0.0]
     assert shown.shares() != before
     assert_is_solved(shown)
+    assert shown.root.locator(".waits").count() == 0
+    pulls = [int(cell) for cell in shown.root.locator(".counts td").all_inner_texts()]
+    assert pulls == solved(shown).round(60).counts.tolist()
 
 
 def test_typing_a_noise_variance_changes_the_design(shown):

@@ -84,7 +84,7 @@ def test_nonsense_is_answered_too():
 def test_even_a_bug_is_answered(monkeypatch, caplog):
     from convexdesign.explore import widget
 
-    monkeypatch.setattr(widget, "view", lambda state: 1 / 0)
+    monkeypatch.setattr(widget, "view", lambda *settings: 1 / 0)
     assert "ZeroDivisionError" in widget.answer({"serial": 5, "query": ""})["messages"]
     assert "ZeroDivisionError" in caplog.text
 

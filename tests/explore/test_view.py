@@ -153,6 +153,15 @@ def test_the_program_runs_and_gives_the_same(state, capsys):
     assert "weights" in capsys.readouterr().out
 
 
+def test_while_a_point_moves_only_the_whole_numbers_wait():
+    moving, resting = view(FOUR, moving=True), view(FOUR)
+    assert moving.plan is None
+    assert moving.problems == {}
+    assert moving.design.weights == pytest.approx(resting.design.weights)
+    assert moving.blind.ratio == resting.blind.ratio
+    assert moving.samples == resting.samples
+
+
 def test_equal_noise_is_the_same_problem_with_variance_one():
     equal = problem_of(FOUR, equal_noise=True)
     assert cd.solve(equal).value == pytest.approx(cd.solve(P.xy_allocation(X, Z)).value, rel=1e-6)
