@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ RANDOM = 20
 SHARE_EACH = 0.1
 # Where fewer samples an arm would do, most of them go to learning the variances: such instances are drawn again.
 LEAST_SAMPLES_PER_ARM = 100.0
-WIDTHS = {"tight": 1.0, "ten times too wide": LOOSE, "none": np.inf}
+WIDTHS = {"tight": 1.0, "ten times too wide": LOOSE}
 
 
 def random_instance(kind: str, number: int) -> Instance:
@@ -55,11 +56,8 @@ def random_instance(kind: str, number: int) -> Instance:
             return world
 
 
-def bounds(replications: int, seed: int, jobs: int | None, progress: bool) -> pd.DataFrame:
-    """One line per experiment, objective and width of the bounds that the algorithm is told."""
-    import pandas as pd
-
-    tables = []
+def bounds(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+    """Tables with a line for each width of the bounds that the algorithm is told, one per experiment and objective."""
     for name, make in EXPERIMENTS.items():
         for kind in ("best-arm", "level-set"):
             world = make(objective=kind)
@@ -67,15 +65,11 @@ def bounds(replications: int, seed: int, jobs: int | None, progress: bool) -> pd
             table = _compared(world, every, replications, seed, jobs, progress).rename(columns={"algorithm": "bounds"})
             for column, value in (("objective", kind), ("experiment", name)):
                 table.insert(0, column, value)
-            tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+            yield table
 
 
-def instances(replications: int, seed: int, jobs: int | None, progress: bool) -> pd.DataFrame:
-    """One line per random instance, twenty of each objective."""
-    import pandas as pd
-
-    tables = []
+def instances(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+    """A table of one line per random instance, twenty of each objective."""
     for kind in ("best-arm", "level-set"):
         for number in range(RANDOM):
             world = random_instance(kind, number)
@@ -86,14 +80,13 @@ def instances(replications: int, seed: int, jobs: int | None, progress: bool) ->
             shape = (world.arms.shape[1], world.arms.shape[0], world.items.shape[0])
             for at, (column, value) in enumerate(zip(("dimensions", "arms", "items"), shape), 2):
                 table.insert(at, column, value)
-            tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+            yield table
 
 
 def _make(world: Instance, factor: float, rng: np.random.Generator) -> MartingaleElimination:
     low, high = float(world.noise_variance.min()), float(world.noise_variance.max())
-    known = None if np.isinf(factor) else (low / factor, high * factor)
-    return MartingaleElimination(world.arms, world.items, world.objective, DELTA, known, rng=rng)
+    told = (low / factor, high * factor)
+    return MartingaleElimination(world.arms, world.items, world.objective, DELTA, told, rng=rng)
 
 
 def _compared(
@@ -118,13 +111,22 @@ def run(
     target.mkdir(parents=True, exist_ok=True)
     names = ("martingale-bounds.csv", "martingale-instances.csv", "martingale-samples.png", "martingale-samples.md")
     paths = [target / name for name in names]
-    widths = bounds(replications, seed, jobs, progress)
-    widths.to_csv(paths[0], index=False)
-    random = instances(replications, seed, jobs, progress)
-    random.to_csv(paths[1], index=False)
+    common = (replications, seed, jobs, progress)
+    widths, random = _kept(bounds(*common), paths[0]), _kept(instances(*common), paths[1])
     _draw(random, paths[2])
     paths[3].write_text(_page(widths, random, replications, seed), encoding="utf-8")
     return paths
+
+
+def _kept(parts: Iterator[pd.DataFrame], path: Path) -> pd.DataFrame:
+    """All parts together; what there is so far is written after each."""
+    import pandas as pd
+
+    table = pd.DataFrame()
+    for part in parts:
+        table = pd.concat([table, part], ignore_index=True)
+        table.to_csv(path, index=False)
+    return table
 
 
 def _draw(random: pd.DataFrame, path: Path) -> None:
@@ -171,7 +173,7 @@ any delta-PAC algorithm that knows the variances. RAGE, H-RAGE and the oracles o
 ## Bounds on the variances
 
 {replications} runs per line. The bounds that the algorithm is told are the least and the largest of the variances ("tight"),
-ten times too wide on either side, or none. The largest increase from tight to ten times too wide is {increase:.1%}.
+or ten times too wide on either side. The largest increase from tight to ten times too wide is {increase:.1%}.
 
 {widths}
 
