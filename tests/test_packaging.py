@@ -25,6 +25,7 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_package_types_and_library(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "convexdesign/py.typed" in names
+    assert {"convexdesign/explore/explorer.js", "convexdesign/explore/explorer.css"} <= set(names)
     problems = [n for n in names if n.startswith("convexdesign/library/") and n.endswith(".toml")]
     assert len(problems) == len(list((ROOT / "problems").glob("*.toml"))) >= 18
     assert not any(n.startswith(("tests/", "docs/")) for n in names)

@@ -77,6 +77,13 @@ SUBJECTS = (
     Subject(
         "simulation", "Simulation", "Worlds whose truth is known, and experiments in them.", "convexdesign.simulation"
     ),
+    Subject(
+        "explore",
+        "The explorer",
+        "What the [explorer](../explorer.md) shows, as values: from a state to designs, certificates, bounds and code.",
+        "convexdesign.explore",
+        ("State", "view", "View", "program"),
+    ),
     Subject("experiment", "Durable experiments", "Ask and tell over days, on disk.", "convexdesign.experiment"),
     Subject(
         "features",

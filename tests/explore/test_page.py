@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -101,6 +102,15 @@ def test_a_bad_link_opens_with_word_of_it():
     explorer = Explorer("arms=1,0,-1")
     assert "noise variance of arm 0" in explorer.shown["messages"]
     assert State.from_query(explorer.shown["query"]) == State()
+
+
+def test_the_page_of_the_site_says_what_is_true():
+    """The link in it can be opened, and it names every problem that can be chosen."""
+    text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    (query,) = re.findall(r'Explorer\("(.*)"\)', text)
+    assert view(State.from_query(query)).design is not None
+    for problem in PROBLEMS:
+        assert f"`{problem}`" in text
 
 
 def test_every_problem_and_example_can_be_chosen():
