@@ -12,7 +12,7 @@ from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
 from convexdesign.experiment.admission import pulls_in
 from convexdesign.experiment.columns import pulls
-from convexdesign.experiment.delivery import checked_key, reward_rows, summary_under
+from convexdesign.experiment.delivery import checked_key, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.events import Draft, Kind
 from convexdesign.experiment.ledger import Asked, Ledger, Phase
 from convexdesign.experiment.results import RewardRows, Summary, content_record
@@ -43,7 +43,7 @@ def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reas
         raise InputError(f"arm {i}: batch {number} waits for {due[i]} results, {lost[i]} cannot be missing")
     if not lost.any():
         raise InputError(f"batch {number} waits for no results of these arms")
-    return Draft(Kind.MISSING, {"batch": number, "reason": reason} | pulls(lost))
+    return Draft(Kind.MISSING, {"batch": number, "reason": checked_reason(reason)} | pulls(lost))
 
 
 def amendment(
@@ -91,7 +91,7 @@ def amendment(
             "on from the corrected round"
         )
     body = {"key": key, "content": content_record(new), "before": content_record(old)}
-    return Draft(Kind.AMENDED, body | {"reason": reason, "set_aside": later})
+    return Draft(Kind.AMENDED, body | {"reason": checked_reason(reason), "set_aside": later})
 
 
 def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> Draft:
@@ -106,7 +106,7 @@ def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> Draft:
         raise InputError("no arm would be left to pull")
     current = ledger.current
     waits = current is not None and bool(current.lost[index].any())
-    body: dict[str, Any] = {"arms": index.tolist(), "reason": reason}
+    body: dict[str, Any] = {"arms": index.tolist(), "reason": checked_reason(reason)}
     return Draft(Kind.WITHDRAWN, body | {"set_aside": sorted(current.ids) if current is not None and waits else []})
 
 

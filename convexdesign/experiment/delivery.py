@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from convexdesign.errors import ConflictError, InputError
 from convexdesign.estimation import Observations
 from convexdesign.experiment.results import Content, RewardRows, Summary
 
-__all__ = ["checked_key", "reward_rows", "summary_under"]
+__all__ = ["checked_key", "checked_reason", "reward_rows", "summary_under"]
 
 LONGEST_KEY = 200
 # Sums of squares of so large numbers, over any number of pulls, stay finite.
@@ -49,6 +49,8 @@ def reward_rows(batch: int, keys: Sequence[Any], arms: ArrayLike, rewards: Array
     ConflictError a key that stands for two different rows.
     """
     index, values = np.asarray(arms), _numbers(rewards)
+    if not isinstance(keys, Iterable):
+        raise InputError(f"keys are {keys!r}; give one for each reward")
     named = [checked_key(key) for key in keys] if not isinstance(keys, str) else [checked_key(keys)]
     if index.ndim != 1 or not index.shape == values.shape == (len(named),):
         raise InputError(
@@ -90,11 +92,18 @@ def checked_key(key: Any) -> str:
     return str(key)
 
 
+def checked_reason(reason: Any) -> str:
+    """The reason as text. InputError where it is none."""
+    if not isinstance(reason, str):
+        raise InputError(f"reason is {reason!r}; give a text, for the log")
+    return reason
+
+
 def _numbers(rewards: ArrayLike) -> NDArray[np.float64]:
     try:
         return np.array(rewards, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("rewards must be numbers") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("rewards must be numbers, of a size that a float can have") from None
 
 
 def _once(rows: RewardRows) -> RewardRows:

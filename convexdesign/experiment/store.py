@@ -65,6 +65,7 @@ class Store:
         self._owner = os.getpid()
         self._damaged = False
         self._files: list[FileId | None] = []
+        self._closed = False
 
     # ---------------------------------------------------------------- files
 
@@ -130,6 +131,9 @@ class Store:
     def close(self) -> None:
         """Close the file; the last process to do so folds the write-ahead log into it, unless there was damage."""
         OPEN.discard(self)
+        if self._closed:
+            return
+        self._closed = True
         if self._damaged:
             close_as_it_is(self.path, self._connection)
         self._connection.close()
@@ -147,6 +151,8 @@ class Store:
         """One view of the log; with write=True nobody else writes meanwhile, and leaving normally commits."""
         if os.getpid() != self._owner:
             raise StoreError(f"{self.path} was opened by another process; open it again in this one")
+        if self._closed:
+            raise StoreError(f"{self.path} was closed here; open it again")
         if write and self._files and self._files != files_of(self.path):
             raise StoreError(
                 f"{self.path}, or the write-ahead log beside it, was deleted or replaced while it was open; what is told "

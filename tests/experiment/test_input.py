@@ -19,6 +19,10 @@ ROWS = {"arms": [0, 1], "rewards": [1.0, 2.0], "keys": ["a", "b"]}
         (ROWS | {"rewards": [np.inf, 1.0]}, "is inf"),
         (ROWS | {"rewards": [1.0, 1e308]}, r"row 1 \(key 'b'\): the reward of arm 1 is 1e\+308, and its square"),
         (ROWS | {"rewards": [1.0, -2e100]}, "choose a larger unit"),
+        (ROWS | {"rewards": [1.0, 10**400]}, "of a size that a float can have"),
+        (ROWS | {"rewards": [1.0, 1j]}, "must be numbers"),
+        (ROWS | {"arms": [0, 10**30]}, "must be indices"),
+        (ROWS | {"keys": 5}, "keys are 5"),
         (ROWS | {"rewards": [1.0, "many"]}, "must be numbers"),
         (ROWS | {"rewards": [1.0]}, "one length"),
         (ROWS | {"arms": [0, 3]}, "arm 3 is unknown"),
@@ -95,6 +99,31 @@ def test_more_than_fits_into_one_event_is_refused_whole(x):
     assert x.digest() == before
     x._store._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10**9)
     assert x.tell(batch, **many).accepted == 150
+
+
+def test_a_reason_is_a_text(x):
+    x.ask()
+    x.tell(0, **ROWS)
+    before = x.digest(), len(x.events())
+    changes = (
+        lambda: x.mark_missing(0, reason=3),
+        lambda: x.amend("a", reward=2.0, reason=b"typo"),
+        lambda: x.withdraw([0], reason=None),
+    )
+    for change in changes:
+        with pytest.raises(cd.InputError, match="reason is"):
+            change()
+    assert (x.digest(), len(x.events())) == before
+
+
+def test_what_was_closed_is_not_damaged(x):
+    x.ask()
+    x.close()
+    x.close()
+    for use in (x.status, x.ask, x.digest, lambda: x.tell(0, **ROWS), lambda: x.mark_missing(0)):
+        with pytest.raises(cd.StoreError, match="was closed here; open it again") as caught:
+            use()
+        assert not isinstance(caught.value, cd.DamagedStoreError)
 
 
 def test_a_dry_run_says_what_would_happen(x):
