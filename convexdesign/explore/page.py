@@ -111,7 +111,7 @@ def _design(view: View) -> str:
     return (
         f'<table class="shares"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
         f'<p>{value.capitalize()}: <strong data-value="{design.value!r}">{_number(design.value)}</strong>, and {side} '
-        f'{_number(design.bound)} (proven; gap {max(design.gap, 0.0):.0e}). <span class="verdict">{words}</span></p>'
+        f'{_number(design.bound)} (proven; gap {_gap(design.gap)}). <span class="verdict">{words}</span></p>'
     )
 
 
@@ -204,6 +204,11 @@ def _number(value: float) -> str:
         return f"{value:.4e}".replace("-", "−")
     digits = max(0, 4 - int(np.floor(np.log10(abs(value))))) if value != 0 else 0
     return f"{value:,.{digits}f}".replace("-", "−").replace(",", "\u2009")
+
+
+def _gap(gap: float) -> str:
+    """A certified gap; what rounding leaves reads as zero."""
+    return "0" if gap < 1e-12 else f"{gap:.0e}".replace("-", "−")
 
 
 def _percent(share: float) -> str:
