@@ -118,8 +118,9 @@ class Watched:
         self.address = address
         self.faults: list[str] = []
 
-    def open(self, query: str = "", width: int = 1250, scheme: str = "light") -> Opened:
-        page = self.browser.new_page()
+    def open(self, query: str = "", width: int = 1250, scheme: str = "light", touch: bool = False) -> Opened:
+        context = self.browser.browser.new_context(has_touch=True, is_mobile=True) if touch else self.browser
+        page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)

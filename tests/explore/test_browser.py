@@ -57,6 +57,23 @@ def test_dragging_an_arm_changes_the_design(shown):
     assert pulls == solved(shown).round(60).counts.tolist()
 
 
+def test_a_finger_moves_an_arm_and_not_the_page(visit):
+    shown = visit(width=390, touch=True)
+    box = shown.handle("arm1").locator(".disc").bounding_box()
+    width = shown.root.locator("svg.plane").bounding_box()["width"]
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    finger = shown.page.context.new_cdp_session(shown.page)
+    finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for k in range(1, 11):
+        at = {"x": x + k * width / 60, "y": y + k * width / 40}
+        finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [at]})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    shown.settle()
+    # A sixth and a quarter of the plane, which shows 1.5 each way.
+    assert shown.values("x of arm 1", "y of arm 1") == pytest.approx([0.5, 0.25], abs=0.011)
+    assert_is_solved(shown)
+
+
 def test_typing_a_noise_variance_changes_the_design(shown):
     shown.input("noise variance of arm 1").fill("0.5")
     shown.settle()
