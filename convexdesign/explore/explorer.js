@@ -81,6 +81,7 @@ class Explorer {
       return make("section", { class: `part ${name}` }, make("h2", {}, title), this.parts[name]);
     };
     this.link = make("a", { class: "link" }, "Link to this view");
+    this.link.hidden = !this.model.get("linked"); // a notebook's address is not the explorer's
     this.program = make("pre", { tabindex: "0", "aria-label": "Python code of this view" });
     this.programBox = make(
       "div",
