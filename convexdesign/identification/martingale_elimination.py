@@ -27,6 +27,8 @@ __all__ = ["MartingaleElimination"]
 
 Floats = NDArray[np.float64]
 
+# Variances are not taken to be below this share of the largest (or of the mean) for what the rewards say.
+SMALLEST_SHARE = 1e-15
 # The share of delta that pays for the variances where they are unknown.
 VARIANCE_SHARE = 0.1
 # The share of what is left that pays for answers right up to epsilon, where those are asked for.
@@ -210,6 +212,9 @@ class MartingaleElimination(Identifier):
         if self.known_variances is None:
             threshold = self.arms.shape[0] / self.delta_v
             ends = variance_upper_ends(self._squares, self._dof, threshold, self.variance_bounds[1], self.noise)
+            # Rewards that are all alike (rounded ones may be) do not make an arm free of noise; larger ends are valid too.
+            least = SMALLEST_SHARE * ends[np.isfinite(ends)].max(initial=0.0)
+            ends = np.maximum(ends, least if least > 0 else np.inf)
             self.upper_variances = np.minimum(self.upper_variances, np.maximum(ends, self.variance_bounds[0]))
 
     def _likely_variances(self) -> Floats:
@@ -217,11 +222,11 @@ class MartingaleElimination(Identifier):
         if self.known_variances is not None:
             return self.known_variances
         dof, low = self._dof, self.variance_bounds[0]
-        if not dof.any():
-            return np.ones_like(dof)
-        common = self._squares.sum() / dof.sum()
-        likely = (4.0 * common + self._squares) / (4.0 + dof)
-        return np.maximum(np.clip(likely, low, self.upper_variances), np.finfo(float).tiny)
+        common = self._squares.sum() / max(dof.sum(), 1.0)
+        if common <= 0:
+            return np.clip(np.ones_like(dof), low, self.upper_variances)
+        likely = np.maximum((4.0 * common + self._squares) / (4.0 + dof), SMALLEST_SHARE * common)
+        return np.clip(likely, low, self.upper_variances)
 
     # ---------------------------------------------------------------- judging
 

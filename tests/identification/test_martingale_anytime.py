@@ -185,3 +185,21 @@ def test_a_durable_experiment_goes_on_as_if_it_had_never_stopped(tmp_path, optio
         return trail, experiment.result()
 
     assert run(tmp_path / "a.db", False) == run(tmp_path / "b.db", True)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "sub-gaussian"])
+@pytest.mark.parametrize("quiet", [(0,), (0, 1, 2)])
+def test_rewards_that_are_all_alike_are_no_proof_of_silence(noise, quiet):
+    """Rounded rewards may have no spread at all; then nothing is divided by zero, and nothing is decided wrongly."""
+    arms = np.eye(3)
+    algorithm = I.MartingaleElimination(arms, arms, delta=0.05, noise=noise, max_samples=5_000)
+    rng = np.random.default_rng(0)
+    while not algorithm.done:
+        batch = algorithm.ask()
+        count = batch.counts
+        errors = [np.zeros(c) if i in quiet else rng.standard_normal(c) for i, c in enumerate(count)]
+        rewards = [np.array([0.5, 0.2, 0.0])[i] + e for i, e in enumerate(errors)]
+        m2 = [float(((r - r.mean()) ** 2).sum()) if i not in quiet else 0.0 for i, r in enumerate(rewards)]
+        algorithm.tell(batch, cd.estimation.Observations(count, [r.mean() if r.size else 0.0 for r in rewards], m2))
+        assert np.all(algorithm.upper_variances > 0)
+    assert 0 in algorithm.result().survivors
