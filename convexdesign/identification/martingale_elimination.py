@@ -180,10 +180,7 @@ class MartingaleElimination(Identifier):
         self._count = self._count + observations.count
         self._sum = self._sum + observations.count * observations.mean
         self._fit = pooled_fit(self.evidence.rows, self._count, self._sum, self._likely_variances())
-        standing = self._judge()
-        if isinstance(self.goal, BestArmGoal):
-            values = self._coordinates[standing.undecided] @ self._fit.coefficients
-            self._leader = int(standing.undecided[np.argmax(values)])
+        standing = self._judge(self._fit)
         theta = self.evidence.space.lift(self._fit.coefficients)
         self._close_round(observations, standing, theta, self._planner.oracle, p_value=self.p_value)
         if self.epsilon > 0 and self._status is None and self._good():
@@ -230,13 +227,17 @@ class MartingaleElimination(Identifier):
 
     # ---------------------------------------------------------------- judging
 
-    def _judge(self) -> Standing:
-        """Who is left."""
+    def _judge(self, fit: PooledFit) -> Standing:
+        """Who is left, and who leads."""
         now, items = self.standing, self.standing.undecided
         rejected = self._bets.best[items] >= self._threshold
-        if isinstance(self.goal, BestArmGoal):
-            return Standing(items[~rejected], now.above, now.below)
-        return self.goal.place(now, rejected, self._below.best[items] >= self._threshold)
+        if not isinstance(self.goal, BestArmGoal):
+            return self.goal.place(now, rejected, self._below.best[items] >= self._threshold)
+        # The best of all items leads, even where it was dropped: else, with the best item lost, others that tie would
+        # never be told apart. It is left while it leads; that the survivors are more cannot make them wrong.
+        self._leader = int(np.argmax(self._coordinates @ fit.coefficients))
+        leading = np.flatnonzero(self.goal.group == self.goal.group[self._leader])
+        return Standing(np.union1d(items[~rejected], leading), now.above, now.below)
 
     def _good(self) -> bool:
         """Whether the answer that the estimate gives now is epsilon-good."""

@@ -9,6 +9,7 @@ import pytest
 from worlds import bounds_of, play, random_world
 
 import convexdesign as cd
+from convexdesign.identification.goals import Standing
 
 I = cd.identification  # noqa: E741
 STATUS = I.Status
@@ -203,3 +204,18 @@ def test_rewards_that_are_all_alike_are_no_proof_of_silence(noise, quiet):
         algorithm.tell(batch, cd.estimation.Observations(count, [r.mean() if r.size else 0.0 for r in rewards], m2))
         assert np.all(algorithm.upper_variances > 0)
     assert 0 in algorithm.result().survivors
+
+
+def test_a_lost_best_item_does_not_leave_a_run_that_never_ends():
+    """Made to believe that the best item is not, it still ends: no estimate stays below those of items that tie."""
+    arms = np.eye(3)
+    world = cd.instances.Instance(arms, arms, np.array([1.0, 0.0, 0.0]), None, np.ones(3), I.BestArm())
+    algorithm = I.MartingaleElimination(arms, arms, delta=0.05, known_variances=1.0)
+    environment = cd.simulation.LinearEnvironment(arms, world.theta, noise_variance=1.0, rng=0)
+    batch = algorithm.ask()
+    algorithm.tell(batch, environment.pull(batch.counts))
+    algorithm._bets.best[0] = 10.0
+    algorithm.standing = Standing(np.array([1, 2]), np.array([], int), np.array([], int))
+    result = cd.simulation.simulate(algorithm, environment)
+    assert (result.status, result.answer) == (STATUS.IDENTIFIED, (0,))
+    assert result.samples < 10_000
