@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, block_rows, quadratic_rows
 from convexdesign.problem.finite import check_finite, numeric
-from convexdesign.problem.read import Rows, read_rows
+from convexdesign.problem.read import SMALLEST_POSITIVE, Rows, read_rows
 from convexdesign.problem.targets import VectorTargets
 
 __all__ = [
@@ -245,15 +245,15 @@ def read_noise(source: Any, rows: ResponseRows) -> tuple[Floats | None, Response
     noise = np.array(np.broadcast_to(values, (n,)) if values.ndim == 0 else values, dtype=float)
     noise.flags.writeable = False
     variances = noise if noise.ndim < 3 else np.diagonal(noise, axis1=1, axis2=2)
-    bad = np.argwhere(variances <= 0)
+    bad = np.argwhere(variances < SMALLEST_POSITIVE)
     if bad.size:
         at = tuple(int(k) for k in bad[0])
         shown = at if noise.ndim < 3 else (*at, at[1])
         place = f"[{', '.join(map(str, shown))}]" if values.ndim else ""
-        raise InputError(
-            f"noise_variance{place} is {variances[at]:g}; a variance must be positive (a response without noise would "
-            "decide everything at once)"
-        )
+        advice = "a variance must be positive (a response without noise would decide everything at once)"
+        if variances[at] > 0:
+            advice = f"rescale above {SMALLEST_POSITIVE:g} (change the unit)"
+        raise InputError(f"noise_variance{place} is {variances[at]:g}; {advice}")
     if noise.ndim == 3 and rows.counts is not None:
         noise = _among_own(noise, rows.counts)
     deviation = np.sqrt(variances)

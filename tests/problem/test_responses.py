@@ -52,6 +52,10 @@ WRONG = {
         lambda: P.g_optimal(X, noise_variance=changed((1, 1, 1), 0.0)),
         r"noise_variance\[1, 1, 1\] is 0; a variance must be positive",
     ),
+    "tiny": (
+        lambda: P.g_optimal(X, noise_variance=changed((1, 1, 1), 1e-300)),
+        r"noise_variance\[1, 1, 1\] is 1e-300; rescale above 1e-75",
+    ),
     "nan noise": (
         lambda: P.g_optimal(X, noise_variance=changed((1, 0, 1), np.nan)),
         r"noise_variance\[1, 0, 1\] is nan",
