@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,9 +58,13 @@ def test_validation_judges_promises_and_controls_by_the_errors():
 
 
 def test_validation_of_random_instances_and_controls_runs():
-    lines = pd.concat(identification_promise.random_instances(2, 0, 1, False))
-    assert set(lines["algorithm"]) == set(identification_promise.ALGORITHMS)
+    # Two of the twenty instances: one chooses among the arms, one among other items.
+    lines = pd.concat(islice(identification_promise.random_instances(2, 0, 1, False), 8))
+    assert set(lines["algorithm"]) == set(identification_promise.ON_INSTANCES)
     assert (lines["runs"] == 2).all()
+    summary = identification_promise._summary(lines.assign(passed=True))
+    assert (summary["instances"] == 2).all()
+    assert (summary["runs"] == 4).all()
     # A twentieth of the pulls: wrong about half the time, P(Bin(30, .05) > 7) < 0.02 %.
     control = next(identification_promise.controls(30, 0, 1, False))
     assert (control["errors"] > 7).all()
