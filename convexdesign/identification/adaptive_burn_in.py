@@ -16,7 +16,7 @@ from convexdesign.identification.burn_in import head_plan, sharp_budget
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem.read import Rows, read_rows
 
-__all__ = ["AdaptiveBurnIn", "Phase"]
+__all__ = ["AdaptiveBurnIn", "Phase", "positive"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -24,6 +24,8 @@ Counts = NDArray[np.int64]
 # What a plugged-in variance may be off: U <= (1 + 1/2) sigma-hat² and L >= (1 - 1/2) sigma-hat² for some sigma-hat²
 # exactly when U <= 3 L.
 SHARE = 0.5
+# What stands for a variance that the rewards deny: nothing smaller can be divided by.
+LEAST, LEAST_SHARE = 1e-70, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,12 @@ class AdaptiveBurnIn(AskTell):
 
 
 def _within(estimates: Floats, low: Floats, high: Floats) -> Floats:
-    """The estimates clipped to [high/1.5, 2 low], positive whatever happens."""
+    """The estimates clipped to [high/1.5, 2 low]."""
     least, most = high / (1.0 + SHARE), low / (1.0 - SHARE)
     clipped = np.clip(estimates, np.minimum(least, most), np.maximum(least, most))
-    return np.maximum(clipped, np.finfo(float).tiny)
+    return positive(clipped)
+
+
+def positive(variances: Floats) -> Floats:
+    """The variances (n,), positive and within 1e12 of the largest whatever happens: contradicted ones may be anything."""
+    return np.maximum(variances, max(LEAST_SHARE * float(variances.max()), LEAST))

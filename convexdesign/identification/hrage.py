@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError, SolverError
 from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
 from convexdesign.estimation.error_bound import Noise
-from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn
+from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn, positive
 from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.burn_in import BURN_INS, burn_in_budget, check_burn_in, head_plan
 from convexdesign.identification.gap_elimination import GapElimination
@@ -209,7 +209,7 @@ class HRage(GapElimination):
             low, high = bound.intervals(model.unclipped, *self.variance_bounds)
         if self.margin == "fixed" or self.burn_in_kind in ("paper", "released"):
             return None, self._of_all_arms(estimates, estimates.max())
-        high = np.maximum(high, np.finfo(float).tiny)
+        high = positive(high)
         return self._of_all_arms(low, 0.0), self._of_all_arms(high, high.max())
 
     def _of_all_arms(self, values: Floats, otherwise: float) -> Floats:
