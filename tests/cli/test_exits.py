@@ -182,6 +182,21 @@ def test_an_interrupt_ends_with_130(tmp_path):
     assert b"Traceback" not in err
 
 
+@pytest.mark.parametrize("words", [["problems"], ["problems", "--json"]])
+def test_an_interrupt_while_the_program_is_read(words):
+    code = (
+        "import sys\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'convexdesign.cli.app': raise KeyboardInterrupt\n"
+        f"from convexdesign.cli import main; sys.meta_path.insert(0, Impatient()); sys.exit(main({words!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert (done.returncode, done.stderr) == (130, "convexdesign: interrupted\n")
+    if "--json" in words:
+        assert json.loads(done.stdout)["error"]["code"] == 130
+
+
 def test_a_closed_pipe_is_quiet():
     process = subprocess.Popen(
         [*COMMAND, "problems"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
