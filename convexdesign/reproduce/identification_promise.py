@@ -42,11 +42,19 @@ ALGORITHMS = ("H-RAGE", "H-RAGE, adaptive burn-in", "RAGE", "H-RAGE, variances k
 ON_INSTANCES = ("H-RAGE", "RAGE", "H-RAGE, variances known")
 
 
-def random_instance(kind: str, seed: int, d: int = 3, n: int = 8, m: int = 6, least_gap: float = 0.1) -> Instance:
+def random_instance(
+    kind: str,
+    seed: int,
+    d: int = 3,
+    n: int = 8,
+    m: int = 6,
+    least_gap: float = 0.1,
+    most_kappa: float = float("inf"),
+) -> Instance:
     """n Gaussian arms in R^d, s_x² = x'Sigma x with a random Sigma, and gaps of at least least_gap between items.
 
     The items are m others, or the arms themselves (m = 0). kind: "best-arm" | "level-set" (threshold half way between
-    the two middle items).
+    the two middle items). most_kappa: the largest noise variance is at most so many times the smallest.
     """
     rng = np.random.default_rng([seed, d, n, m])
     while True:
@@ -60,9 +68,10 @@ def random_instance(kind: str, seed: int, d: int = 3, n: int = 8, m: int = 6, le
         middle = values.size // 2
         threshold = float(values[middle] + values[middle - 1]) / 2.0
         gap = values[-1] - values[-2] if kind == "best-arm" else np.abs(values - threshold).min()
-        if gap >= least_gap:
+        variance = np.einsum("ij,jk,ik->i", arms, Sigma, arms)
+        if gap >= least_gap and variance.max() <= most_kappa * variance.min():
             objective = BestArm() if kind == "best-arm" else LevelSet(threshold)
-            return Instance(arms, items, theta, Sigma, np.einsum("ij,jk,ik->i", arms, Sigma, arms), objective)
+            return Instance(arms, items, theta, Sigma, variance, objective)
 
 
 def experiments(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
@@ -88,7 +97,7 @@ def random_instances(replications: int, seed: int, jobs: int | None, progress: b
 
 
 def other_noise(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
-    """Tables for uniform and symmetric beta noise on random instances with wide gaps in the plane, delta = .2."""
+    """Tables for uniform and symmetric beta noise on random instances with wide gaps in the plane, delta = .2, kappa <= 10."""
     import pandas as pd
 
     runs = max(int(SHARE_OTHER_NOISE * replications), 1)
@@ -96,7 +105,8 @@ def other_noise(replications: int, seed: int, jobs: int | None, progress: bool) 
         for kind in ("best-arm", "level-set"):
             frames = []
             for number in range(max(runs // RUNS_EACH, 1)):
-                world = random_instance(kind, number, d=2, n=6, m=4, least_gap=0.3)
+                # Rewards are drawn one by one, and a burn-in takes kappa² of them.
+                world = random_instance(kind, number, d=2, n=6, m=4, least_gap=0.3, most_kappa=10.0)
                 every = {name: partial(_other_noise, name, world, 0.2) for name in OTHER_NOISE}
                 frames.append(_rows(world, every, min(RUNS_EACH, runs), seed + number, jobs, progress, noise))
             yield _labelled(comparison_table(pd.concat(frames, ignore_index=True)), f"random, {noise} noise", kind, 0.2)
