@@ -351,7 +351,7 @@ Command:
 `python -m convexdesign.reproduce.martingale_promise docs/validation --replications {replications} --seed {seed}`
 ({date}).
 
-{runs} runs per line, {total} in all, of 40 instances: best arm and level set; the arms as items, and other items; gaps of
+{runs} runs per line{stopped}, {total} in all, of 40 instances: best arm and level set; the arms as items, and other items; gaps of
 at least {gap}; near ties (values {near} apart); ties (two best items; an item on the threshold); ties settled by
 epsilon = {epsilon}. All but the first sort end at {limit} samples at the latest. Variances unknown, in bounds ten times
 too wide on either side. An error is: a best item lost (each of several), an item placed on a wrong side (any side, for
@@ -393,12 +393,14 @@ def _page(
     replications: int,
     seed: int,
 ) -> str:
+    done = int(table["runs"].min())
     largest = table.groupby("delta")["error_rate"].max()
     return PAGE.format(
         replications=replications,
         seed=seed,
         date=datetime.date.today().isoformat(),
-        runs=f"{int(table['runs'].min()):,}",
+        runs=f"{done:,}",
+        stopped="" if done == replications else f" (stopped there, of {replications:,} asked for)",
         total=f"{int(table['runs'].sum()):,}",
         gap=LEAST_GAP / 2.0,
         near=NEAR,
