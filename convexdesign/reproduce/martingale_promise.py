@@ -351,11 +351,11 @@ Command:
 `python -m convexdesign.reproduce.martingale_promise docs/validation --replications {replications} --seed {seed}`
 ({date}).
 
-{runs} runs per line{stopped}, {total} in all, of 40 instances: best arm and level set; the arms as items, and other items; gaps of
-at least {gap}; near ties (values {near} apart); ties (two best items; an item on the threshold); ties settled by
-epsilon = {epsilon}. All but the first sort end at {limit} samples at the latest. Variances unknown, in bounds ten times
-too wide on either side. An error is: a best item lost (each of several), an item placed on a wrong side (any side, for
-one on the threshold), an answer that is not epsilon-good. To be undecided is none.
+{runs} runs per line{stopped}, {total} in all, of 40 instances: best arm and level set; the arms as items,
+and other items; gaps of at least {gap}; near ties (values {near} apart); ties (two best items; an item on the threshold);
+ties settled by epsilon = {epsilon}. All but the first sort end at {limit} samples at the latest. Variances unknown, in
+bounds ten times too wide on either side. An error is: a best item lost (each of several), an item placed on a wrong side
+(any side, for one on the threshold), an answer that is not epsilon-good. To be undecided is none.
 
 A line passes unless its errors show, at level 1e-3, a rate above delta. **{passed} of {lines} lines pass**; the largest
 error rates are {largest}.
