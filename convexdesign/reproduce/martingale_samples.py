@@ -189,8 +189,8 @@ or ten times too wide on either side. The largest increase from tight to ten tim
 {runs} runs per line ({replications} where these gave more than {close:g} times the bound), tight bounds; in the last
 column the ratio with bounds ten times too wide, of {runs} runs. Gaussian arms, other Gaussian items, in 2 to 6 dimensions;
 level sets split the items in half. Instances whose lower bound is below {least:.0f} samples per arm are drawn again: there
-most samples go to learning the variances, and ratios of 10 to 20 are common: the limit of eight does not hold for those. Largest ratio: {largest}; with wide bounds:
-{wide}.
+most samples go to learning the variances, and ratios of 10 to 20 are common: the limit of eight does not hold for those.
+Largest ratio: {largest}; with wide bounds: {wide}.
 
 The recount was decided on after 20 runs had shown 8.43 for one level set (7.59 with 200); lines of 20 runs are known to about
 half a unit, and ratios with wide bounds were not counted again.
