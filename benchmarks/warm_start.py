@@ -30,9 +30,7 @@ steps, pricings of all arms and targets, and milliseconds of processor time, sum
 
 {table}
 
-A start saves half of the steps or more where the answer is nearly the old one: few items leave, or variances settle. Where
-half of the items leave at once, the targets that decided have gone with them and little of the old answer is left; and
-where cold solves take five steps (D), there is nothing to save.
+The ratio tells how much: what decides is whether the targets and arms of the old answer are those of the new one.
 """
 Sequence = list[cd.DesignProblem]
 

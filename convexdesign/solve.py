@@ -96,7 +96,8 @@ def solve(
     if best.status is Status.STALLED and not problem.weight_set.is_box:
         narrowed = _without_unreachable(problem)
         if narrowed is not None:
-            return solve(narrowed, method, tol, max_iter, time_limit, None, formulation, backend, verbose, progress)
+            left = options.time_left
+            return solve(narrowed, method, tol, max_iter, left, None, formulation, backend, verbose, progress)
     if best.status is not Status.CERTIFIED:
         warnings.warn(
             f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}",
@@ -109,7 +110,8 @@ def solve(
 def _without_unreachable(problem: DesignProblem) -> DesignProblem | None:
     """The same problem with a cap of zero on every arm that the constraints leave no weight; None where there is none.
 
-    With the caps the geometry of what can be measured is known, and what cannot is named.
+    With the caps the geometry of what can be measured is known, and what cannot is named. "No weight" is what a conic solver
+    can tell from none, at most 1e-8: a direction known only through less counts as not measured.
     """
     from convexdesign.programs.constraints import Feasible
 

@@ -39,7 +39,7 @@ class HRage(GapElimination):
     (or none at all; see `AdaptiveBurnIn`). noise: "gaussian", or "sub-gaussian" for strictly sub-Gaussian rewards, whose
     burn-in is a little longer. Half of delta is for the burn-in, the rest for the rounds.
     margin: "achieved" (default): the rounds use the upper ends of the intervals that the burn-in proves for the variances,
-    which lie at most 1.5 times above the estimates and mostly far less; "fixed": the estimates times 1.5, as in the paper,
+    which are at most 1.5 times the estimates, and mostly far less; "fixed": the estimates times 1.5, as in the paper,
     and always so for the burn-ins "paper" and "released".
     known_variances: (n,) or scalar VARIANCES; no burn-in then, and shorter rounds. Other arguments as in `Identifier`.
 

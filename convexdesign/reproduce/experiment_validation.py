@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from convexdesign.reproduce.counting import markdown
 from convexdesign.reproduce.durability.crashes import killed_at_random, killed_beside_another
 from convexdesign.reproduce.durability.crowd import crowd
 from convexdesign.reproduce.durability.damage import damaged_files, damaged_logs
@@ -137,17 +138,8 @@ def _page(frame: pd.DataFrame, scale: float, seed: int) -> str:
         date=datetime.date.today().isoformat(),
         verdict=verdict,
         processes=PROCESSES,
-        table=_table(frame),
+        table=markdown(frame, digits=6),
     )
-
-
-def _table(frame: pd.DataFrame) -> str:
-    def cell(value: Any) -> str:
-        return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-    lines = ["| " + " | ".join(frame.columns) + " |", "|" + "---|" * frame.shape[1]]
-    lines += ["| " + " | ".join(cell(v) for v in row) + " |" for row in frame.itertuples(index=False)]
-    return "\n".join(lines)
 
 
 def _main() -> None:

@@ -5,7 +5,6 @@ Run with `python -m convexdesign.reproduce.head_validation docs/validation`.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from convexdesign import instances
 from convexdesign.estimation import Head, HeadPlan, VarianceModel, plan_head
+from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import LinearEnvironment, replicate
 
 if TYPE_CHECKING:
@@ -194,29 +194,13 @@ def _page(means: pd.DataFrame, bounds: pd.DataFrame, replications: int, seed: in
         date=datetime.date.today().isoformat(),
         mean_budget=MEAN_BUDGET,
         delta=DELTA,
-        means=_table(means),
-        bounds=_table(bounds),
+        means=markdown(means),
+        bounds=markdown(bounds),
     )
 
 
-def _table(frame: pd.DataFrame) -> str:
-    def cell(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    lines = ["| " + " | ".join(frame.columns) + " |", "|" + "---|" * frame.shape[1]]
-    lines += ["| " + " | ".join(cell(v) for v in row) + " |" for row in frame.itertuples(index=False)]
-    return "\n".join(lines)
-
-
 def _main() -> None:
-    parser = argparse.ArgumentParser(description="Count how often HEAD's statistical promises hold.")
-    parser.add_argument("output_dir", nargs="?", default="docs/validation")
-    parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--progress", action="store_true")
-    options = parser.parse_args()
-    run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+    count(run, "Count how often HEAD's statistical promises hold.", REPLICATIONS)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convexdesign.reproduce.contenders import EXPERIMENTS, contenders, environment, instance_lower_bound
-from convexdesign.reproduce.identification_promise import markdown
+from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -84,14 +83,7 @@ def _page(table: pd.DataFrame, replications: int, seed: int) -> str:
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(description="Compare the samples that identification algorithms need.")
-    parser.add_argument("output_dir", nargs="?", default="docs/validation")
-    parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--progress", action="store_true")
-    options = parser.parse_args()
-    run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+    count(run, "Compare the samples that identification algorithms need.", REPLICATIONS)
 
 
 if __name__ == "__main__":

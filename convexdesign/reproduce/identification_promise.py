@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ import numpy as np
 from convexdesign.identification import BestArm, GuaranteeWarning, HRage, LevelSet, MartingaleElimination, Status
 from convexdesign.instances import Instance
 from convexdesign.reproduce.contenders import EXPERIMENTS, Maker, contenders, environment
+from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -242,9 +242,8 @@ Command:
 as many, ten on each of several instances. `error_high` is the upper end of the 95 % interval of the error rate. A line passes
 unless its errors show, at level 1e-3, that the rate is above delta.
 
-Not counted: the adaptive burn-in on the random instances (for want of processor time), the oracle and static allocations
-anywhere, and other noise where the largest variance is more than ten times the smallest (burn-ins of millions of rewards,
-drawn one by one, did not finish).
+Not counted: the adaptive burn-in on the random instances, the oracle and static allocations anywhere, and other noise where
+the largest variance is more than ten times the smallest (its rewards are drawn one by one, and burn-ins take kappa² of them).
 
 {promise}
 
@@ -275,28 +274,8 @@ def _page(promise: pd.DataFrame, control: pd.DataFrame, replications: int, seed:
     )
 
 
-def markdown(frame: pd.DataFrame) -> str:
-    """The frame as a markdown table: four digits, thousands separated."""
-
-    def cell(value: Any) -> str:
-        if isinstance(value, float):
-            return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-        return str(value)
-
-    lines = ["| " + " | ".join(frame.columns) + " |", "|" + "---|" * frame.shape[1]]
-    lines += ["| " + " | ".join(cell(v) for v in row) + " |" for row in frame.itertuples(index=False)]
-    return "\n".join(lines)
-
-
 def _main() -> None:
-    parser = argparse.ArgumentParser(description="Count how often identification algorithms are wrong.")
-    parser.add_argument("output_dir", nargs="?", default="docs/validation")
-    parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--progress", action="store_true")
-    options = parser.parse_args()
-    run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+    count(run, "Count how often identification algorithms are wrong.", REPLICATIONS)
 
 
 if __name__ == "__main__":

