@@ -60,7 +60,7 @@ def test_validation_judges_promises_and_controls_by_the_errors():
 def test_validation_of_random_instances_and_controls_runs():
     # Two of the twenty instances: one chooses among the arms, one among other items.
     lines = pd.concat(islice(identification_promise.random_instances(2, 0, 1, False), 8))
-    assert set(lines["algorithm"]) == set(identification_promise.ON_INSTANCES)
+    assert set(lines["algorithm"]) == set(identification_promise.ALGORITHMS)
     assert (lines["runs"] == 2).all()
     summary = identification_promise._summary(lines.assign(passed=True))
     assert (summary["instances"] == 2).all()
