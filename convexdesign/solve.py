@@ -70,7 +70,9 @@ def solve(
     """
     _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
     started = time.perf_counter()
-    canonical = canonicalise(problem)
+    # A design that was solved for knows its canonical form; one that was read is not asked to find it.
+    related = None if warm_start is None else warm_start.__dict__.get("canonical")
+    canonical = canonicalise(problem, related)
     prove = prover(canonical)
     reporter = _Reporter(verbose, progress, tol)
     options = _Options(tol, max_iter, time_limit, started, warm_start, formulation, backend, reporter)

@@ -1,18 +1,22 @@
 """The corrective step for minimax designs: a primal-dual interior point over weights and multipliers together.
 
 The problem is that of minimax_state: min sum w subject to -log f_v(w) = s_v, w >= 0, s >= 0. With multipliers lambda of
-the weights and mu of the slacks, collected as x = (w, s) and z = (lambda, mu), the optimality conditions are
+the weights and mu of the slacks, what the linear system is solved for is p = (w, mu), and what belongs to it is
+q = (lambda, s). The optimality conditions are
 
-    r_d = 1 - J'mu - lambda = 0,      r_p = -log f - s = 0,      x z = 0.
+    c = (1 - J'mu, -log f) - q = 0,      p q = 0.
 
-A step linearises them with x z = target (Mehrotra's predictor and corrector) and solves for the steps of w and mu:
-(H0 + diag(lambda/w)) dw - J'dmu = r_w / w - r_d and J dw + (s/mu) dmu = r_s / mu - r_p, where r = target - x z.
+A step linearises them with p q = target (Mehrotra's predictor and corrector): in relative steps u = dp / p and v = dq / q,
+u + v = t, where t asks for a change of the products p q, and
+
+    (H0 + diag(lambda/w)) dw - J'dmu = (q t - c)_w,      J dw + (s/mu) dmu = (q t - c)_mu.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,19 +68,17 @@ class Problem:
     linearise: type[Linearisation]
 
 
-@dataclass(frozen=True, eq=False)
-class Iterate:
-    """x = (w, s) and z = (lambda, mu), both (n + m,) and positive, with everything that depends on them.
+class Iterate(NamedTuple):
+    """p = (w, mu) and q = (lambda, s), both (n + m,) and positive, with everything that depends on them.
 
-    complementarity: the mean of x z; gap: certified, of w and mu; error: |r_d|; merit: how far from optimal, as |r_d| plus
-    |r_p| (each entry relative to its slack where that is large) plus x'z / sum w.
+    complementarity: the mean of p q; gap: certified, of w and mu; error: the size of the first n entries of c; merit: how
+    far from optimal, as error plus that of the others (each relative to its slack where that is large) plus p'q / sum w.
     """
 
-    x: Floats
-    z: Floats
+    p: Floats
+    q: Floats
     around: Linearisation
-    r_d: Floats
-    r_p: Floats
+    c: Floats
     complementarity: float
     gap: float
     error: float
@@ -108,12 +110,12 @@ def correct_minimax(
             best = at
         if at.gap <= tol or step == max_iter:
             break
-        solve = at.around.system(at.z[:n] / at.x[:n], at.z[n:], at.x[n:])
+        solve = at.around.system(at.q[:n] / at.p[:n], at.p[n:], at.q[n:])
         moved = None if solve is None else _mehrotra_step(problem, at, solve, tol)
         if moved is None:
             break
         at = moved
-    w, mu = best.x[:n], best.z[n:] / best.around.variances
+    w, mu = best.p[:n], best.p[n:] / best.around.variances
     return CorrectedMinimax(w / w.sum(), mu / mu.sum(), best.gap, step)
 
 
@@ -138,8 +140,8 @@ def _starting_point(problem: Problem, start: tuple[Floats, Floats] | None) -> It
     variances = around.variances
     scale = 1.1 * float(variances.max())
     mu = variances / variances.sum() if start is None else 0.9 * start[1] + 0.1 * variances / variances.sum()
-    x = np.concatenate([scale * weights, np.log(scale / variances)])
-    at = _evaluate(problem, x, np.concatenate([np.full(n, 0.5), scale * mu]))
+    p = scale * np.concatenate([weights, mu])
+    at = _evaluate(problem, p, np.concatenate([np.full(n, 0.5), np.log(scale / variances)]))
     assert at is not None
     return at
 
@@ -147,7 +149,7 @@ def _starting_point(problem: Problem, start: tuple[Floats, Floats] | None) -> It
 def _near(problem: Problem, weights: Floats, multipliers: Floats) -> Iterate | None:
     """A point as near to the weights and multipliers as their own gap g allows; None where that is no better than afar.
 
-    Mixed with a share of g of uniform ones, and with all products x z at least a share of g of their mean at that gap:
+    Mixed with a share of g of uniform ones, and with all products p q at least a share of g of their mean at that gap:
     nearer to the boundary, where most of the answer lies, the first steps would be cut short.
     """
     n, m = weights.size, multipliers.size
@@ -168,10 +170,13 @@ def _near(problem: Problem, weights: Floats, multipliers: Floats) -> Iterate | N
     f = around.variances
     scale = (1.0 + share) * float(f.max())
     mu = (1.0 - share) * multipliers + share * f / f.sum()
-    pulled = around.pull(mu)
-    x = np.concatenate([scale * mixed, np.log(scale / f)])
-    z = np.concatenate([1.0 - pulled, scale * mu])
-    return _evaluate(problem, x, np.maximum(z, CLOSENESS * gap * scale / (n + m) / x))
+    p = scale * np.concatenate([mixed, mu])
+    q = np.concatenate([1.0 - around.pull(mu), np.log(scale / f)])
+    least = CLOSENESS * gap * scale / (n + m)
+    # A multiplier that its slack makes too small is raised; the slack is what the weights make it.
+    p[n:] = np.maximum(p[n:], least / q[n:])
+    q[:n] = np.maximum(q[:n], least / p[:n])
+    return _evaluate(problem, p, q)
 
 
 def _linearised(problem: Problem, weights: Floats) -> Linearisation | None:
@@ -179,58 +184,63 @@ def _linearised(problem: Problem, weights: Floats) -> Linearisation | None:
     return None if parts is None else problem.linearise(*parts, problem.responses)
 
 
-def _evaluate(problem: Problem, x: Floats, z: Floats) -> Iterate | None:
-    """The iterate at (x, z), or None where A(w) is numerically singular."""
+def _evaluate(problem: Problem, p: Floats, q: Floats) -> Iterate | None:
+    """The iterate at (p, q), or None where A(w) is numerically singular."""
     n = problem.n
-    w, s, mu = x[:n], x[n:], z[n:]
+    w, mu = p[:n], p[n:]
     around = _linearised(problem, w)
     if around is None:
         return None
-    pulled = around.pull(mu)
-    f = around.variances
-    r_d = 1.0 - pulled - z[:n]
-    r_p = -np.log(f) - s
-    product, total = float(x @ z), float(w.sum())
+    pulled, f = around.pull(mu), around.variances
+    c = np.concatenate([1.0 - pulled, -np.log(f)]) - q
+    product, total = float(p @ q), float(w.sum())
     gap = float(f.max()) * total * float(pulled.max()) / float(mu @ f) - 1.0
-    primal = r_p / np.maximum(s, 1.0)
-    error = math.sqrt(r_d @ r_d)
+    dual, primal = c[:n], c[n:] / np.maximum(q[n:], 1.0)
+    error = math.sqrt(dual @ dual)
     merit = error + math.sqrt(primal @ primal) + product / total
-    return Iterate(x, z, around, r_d, r_p, product / x.size, gap, error, merit)
+    return Iterate(p, q, around, c, product / p.size, gap, error, merit)
 
 
 def _mehrotra_step(problem: Problem, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
     """Predictor, then corrector, as far as positivity and the residuals allow; None if A(w) would be singular."""
-    x, z, n = at.x, at.z, at.r_d.size
-    now = at.complementarity
+    p, q, c, n = at.p, at.q, at.c, problem.n
+    now, products = at.complementarity, p * q
 
-    def direction(r: Floats) -> tuple[Floats, Floats]:
-        dw, dmu = solve(r[:n] / x[:n] - at.r_d, r[n:] / z[n:] - at.r_p)
-        ds = (r[n:] - x[n:] * dmu) / z[n:]
-        return np.concatenate([dw, ds]), np.concatenate([(r[:n] - z[:n] * dw) / x[:n], dmu])
+    def direction(t: Floats | float) -> tuple[Floats, Floats]:
+        r = q * t - c
+        u = np.concatenate(solve(r[:n], r[n:])) / p
+        return u, t - u
 
-    dx, dz = direction(-x * z)
-    predicted = float((x + _to_boundary(x, dx, 1.0) * dx) @ (z + _to_boundary(z, dz, 1.0) * dz)) / x.size
+    u, v = direction(-1.0)
+    # What the products would be after a step to the boundary: u + v = -1.
+    step = min(_to_boundary(u, 1.0), _to_boundary(v, 1.0))
+    bend = u * v
+    predicted = (1.0 - step) * now + step * step * float(products @ bend) / p.size
     # Without a floor the complementarity runs ahead of the residuals and the gap stalls near 1e-8.
-    floor = max(0.1 * tol * float(x[:n].sum()) / x.size, 1e-3 * min(at.error, 1.0) * now)
+    floor = max(0.1 * tol * float(p[:n].sum()) / p.size, 1e-3 * min(at.error, 1.0) * now)
     target = max(predicted**2 / now, floor)
     # Where the predictor leads astray its second-order term is no correction any more.
-    second = np.minimum(np.maximum(dx * dz, -now), now)
-    dx, dz = direction(target - x * z - second)
+    most = now / products
+    u, v = direction((target / now) * most - 1.0 - np.minimum(np.maximum(bend, -most), most))
     fraction = max(STEP_TO_BOUNDARY, 1.0 - at.gap)
-    a, b = _to_boundary(x, dx, fraction), _to_boundary(z, dz, fraction)
+    # w and s take the primal step, lambda and mu the dual one.
+    a = min(_to_boundary(u[:n], fraction), _to_boundary(v[n:], fraction))
+    b = min(_to_boundary(u[n:], fraction), _to_boundary(v[:n], fraction))
     if at.gap > EQUAL_STEPS_ABOVE:
         a = b = min(a, b)
     limit = GROWTH * at.merit
+    steps = np.empty(p.size)
     moved = None
     for _ in range(HALVINGS + 1):
-        moved = _evaluate(problem, x + a * dx, z + b * dz)
+        steps[:n], steps[n:] = a, b
+        moved = _evaluate(problem, p + steps * u * p, q + (a + b - steps) * v * q)
         if moved is not None and moved.merit <= limit:
             break
         a, b = 0.5 * a, 0.5 * b
     return moved
 
 
-def _to_boundary(x: Floats, dx: Floats, fraction: float) -> float:
-    """The longest step of at most one that keeps x + step dx at least (1 - fraction) x."""
-    steepest = float((dx / x).min())
+def _to_boundary(relative: Floats, fraction: float) -> float:
+    """The longest step of at most one that takes no entry down by more than this fraction of itself."""
+    steepest = float(relative.min())
     return min(1.0, -fraction / steepest) if steepest < 0.0 else 1.0

@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from convexdesign.design import Status
 from convexdesign.frankwolfe.arm_screen import arm_pool, arm_screen
 from convexdesign.frankwolfe.corrective_d import CorrectedD, correct_d
-from convexdesign.frankwolfe.screen import Screen
+from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 # The master problem is solved to this share of the gap: its weights only serve the next pricing.
 MASTER_SHARE = 0.1
 FIRST_GAP = 1e-2
+# A related design with a smaller gap is begun from as it is.
+NEAR = 0.3
 
 
 def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) -> tuple[Floats, Status | None, float]:
@@ -66,25 +68,41 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
 
 
 def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:
-    """A choice of arms by leverage; with the weights given, where their arms span, on the heaviest of these."""
+    """A choice of arms by leverage; or, where the weights given are near an optimum, their arms and what these lack.
+
+    Weights farther away still join the choice.
+    """
     r = canonical.rank
     # On a sphere an optimal design exists among some multiple of p = r(r+1)/2 random arms.
     pool = arm_pool(canonical, screen)
+    related = None if start is None else _related(canonical, start)
+    if related is not None:
+        factor, held, _ = _inverse_factor(related.vectors, related.weights, canonical.prior)
+        priced = Priced(pool.index, pool.vectors, squares(pool.vectors @ factor), False)
+        gap = float(priced.values.max() + held) / r - 1.0
+        if gap <= NEAR:
+            return related.joined_by(priced, violators(priced, r - held, batch_size(r), gap))
     chosen = first_arms(pool.vectors, 4 * min(dimension(r), 750))
     arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
-    if start is None:
+    if related is None:
         return arms
-    index = heaviest(start, 4 * dimension(r))
-    vectors = canonical.whiten_arms(index)
-    effort = np.sqrt(spread(start.take(index), vectors))[:, None] * stacked(vectors)
-    if canonical.prior is None and np.linalg.matrix_rank(effort) < r:
-        return arms
-    nonzero = squares(vectors) > 0.0
-    arms = arms.united(WorkingSet(index[nonzero], vectors[nonzero]))
+    arms = arms.united(related)
     weights = np.zeros(canonical.problem.arms.n)
-    weights[index] = start.take(index)
-    weights = weights.take(arms.index)
-    return WorkingSet(arms.index, arms.vectors, weights / weights.sum())
+    weights[related.index] = related.weights
+    return WorkingSet(arms.index, arms.vectors, weights.take(arms.index))
+
+
+def _related(canonical: Canonical, start: Floats) -> WorkingSet | None:
+    """The heaviest arms of a related design, with weights; None where these do not span."""
+    index = heaviest(start, 4 * dimension(canonical.rank))
+    vectors = canonical.whiten_arms(index)
+    nonzero = squares(vectors) > 0.0
+    index, vectors = index[nonzero], vectors[nonzero]
+    weights = start.take(index)
+    effort = np.sqrt(spread(weights, vectors))[:, None] * stacked(vectors)
+    if canonical.prior is None and np.linalg.matrix_rank(effort) < canonical.rank:
+        return None
+    return WorkingSet(index, vectors, weights / weights.sum())
 
 
 def _inverse_factor(vectors: Floats, weights: Floats, prior: Floats | None) -> tuple[Floats, float, float]:

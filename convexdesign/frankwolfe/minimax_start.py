@@ -46,8 +46,7 @@ def related_members(
     canonical: Canonical, arm_screen: Screen, targets: Pricing, start: Start
 ) -> tuple[WorkingSet, WorkingSet] | None:
     """Arms and targets of a related design with weights and multipliers; None where it is singular here."""
-    anchors = arm_screen.front[spanning(arm_screen.vectors)]
-    arms, factor = started(canonical, anchors, start)
+    arms, factor = started(canonical, start, arm_screen)
     if factor is None:
         return None
     if start.proof is not None:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
+from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
-from convexdesign.frankwolfe.working_set import WorkingSet, batch_size
+from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
 from convexdesign.problem.responses import stacked
 
@@ -30,6 +31,8 @@ Indices = NDArray[np.intp]
 UNIFORM = 1e-4
 # Vectors of the old proof shorter (squared) than this share of the longest proved nothing.
 FAINT = 1e-6
+# Arms span well where no pivot of L is below this share of the largest.
+WELL = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +43,33 @@ class Start:
     proof: Witness | None = None
 
 
-def started(canonical: Canonical, anchors: Indices, start: Start) -> tuple[WorkingSet, Floats | None]:
-    """The heaviest arms of the start and the anchors, weighted (nearly) as there, and F with FF' = A^-1, if there is one."""
+def started(canonical: Canonical, start: Start, screen: Screen) -> tuple[WorkingSet, Floats | None]:
+    """The heaviest arms of the start, weighted (nearly) as there, and F with FF' = A^-1, if there is one.
+
+    Where these arms hardly span, some of the screen that do are added.
+    """
     index = heaviest(start.weights, 4 * dimension(canonical.rank))
     weights = np.zeros(canonical.problem.arms.n)
     weights[index] = start.weights[index]
-    index = np.union1d(index, anchors)
+    arms, lower = _weighted(canonical, index, weights)
+    if lower is None or not _spans(lower):
+        anchors = screen.front[spanning(screen.vectors)]
+        arms, lower = _weighted(canonical, np.union1d(index, anchors), weights)
+    return arms, None if lower is None else dtrtri(lower, lower=1)[0].T
+
+
+def _weighted(canonical: Canonical, index: Indices, weights: Floats) -> tuple[WorkingSet, Floats | None]:
+    """The arms at the indices with their shares of the weights (n,), and L, LL' = A, if there is one."""
     vectors = canonical.whiten_arms(index)
     share = weights.take(index)
     share = (1.0 - UNIFORM) * share / share.sum() + UNIFORM / share.size
     lower, info = dpotrf(combine(stacked(vectors).T, share, canonical.prior), lower=1)
-    return WorkingSet(index, vectors, share), None if info else dtrtri(lower, lower=1)[0].T
+    return WorkingSet(index, vectors, share), None if info else lower
+
+
+def _spans(lower: Floats) -> bool:
+    diagonal = lower.diagonal()
+    return bool(diagonal.min() > WELL * diagonal.max())
 
 
 def with_proof(canonical: Canonical, proof: Witness, factor: Floats) -> WorkingSet | None:

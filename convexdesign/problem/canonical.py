@@ -129,9 +129,11 @@ class Canonical:
         return full
 
 
-def canonicalise(problem: DesignProblem) -> Canonical:
+def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Canonical:
     """Find the range of the arms and coordinates in which a coarse design has information I.
 
+    related: the canonical form of a problem much like this one. Where its coordinates serve here they are taken and
+    renewed, which is cheaper than looking for some; nothing else depends on it.
     Raises InputError when all arms are zero or all targets are, UnidentifiableError when a target lies outside the
     range of the arms (tolerance TARGET_TOLERANCE relative to the target's own size).
     """
@@ -141,12 +143,43 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     # An arm that may have no weight is as good as not there, but for its place.
     sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
     rows = np.vstack([held, stacked(arms.take(sample))])
+    first = None
+    if related is not None and _serve(related.basis, rows) and rows[len(held) :].any():
+        basis, inverse = related.basis, related.inverse
+        first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
+    else:
+        sample, rows, basis, inverse = _coordinates(problem, sample, rows, len(held))
+    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held), problem.responses, first)
+    basis, inverse = basis @ whitening, unwhitening @ inverse
+    if problem.criterion is Criterion.MINIMAX:
+        target_scale = problem.targets.size(basis)
+        if not target_scale > 0:
+            raise InputError("all targets are zero: there is nothing to estimate; give at least one nonzero target")
+    else:
+        target_scale = 1.0
+    return Canonical(problem, basis, inverse, sample[keep], weights, target_scale)
+
+
+def _serve(basis: Floats, rows: Floats) -> bool:
+    """Whether coordinates of all of R^d are good ones for these rows too: they span, and well."""
+    d = rows.shape[1]
+    if basis.shape != (d, d) or not np.abs(rows).max(initial=0.0) >= SMALLEST_ARMS:
+        return False
+    image = rows @ basis
+    return _well_scaled(*_cholesky(image.T @ image))
+
+
+def _coordinates(
+    problem: DesignProblem, sample: Indices, rows: Floats, held: int
+) -> tuple[Indices, Floats, Floats, Floats]:
+    """Sample and rows, completed where the sample does not span, and W (d, r) and R (r, d) of the range, R W = I."""
+    arms, allowed = problem.arms, problem.weight_set.allowed(problem.arms.n)
     scale = _column_scale(rows)
     span, spread = _range(rows * scale)
     if span.shape[1] < arms.d and sample.size < arms.n and allowed.all():
         sample, rows, scale = _complete(problem, sample, rows)
         span, spread = _range(rows * scale)
-    if span.shape[1] == 0 or not rows[len(held) :].any():
+    if span.shape[1] == 0 or not rows[held:].any():
         raise InputError("all arms are zero: no measurement tells anything; give at least one nonzero arm")
     if np.abs(rows).max() < SMALLEST_ARMS:
         raise InputError(
@@ -156,15 +189,7 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     basis, inverse = scale[:, None] * span, span.T / scale
     if span.shape[1] < arms.d and problem.criterion is not Criterion.D:
         _refuse_targets_outside(problem, scale, span, spread, silent=np.asarray(~rows.any(axis=0)))
-    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held), problem.responses)
-    basis, inverse = basis @ whitening, unwhitening @ inverse
-    if problem.criterion is Criterion.MINIMAX:
-        target_scale = problem.targets.size(basis)
-        if not target_scale > 0:
-            raise InputError("all targets are zero: there is nothing to estimate; give at least one nonzero target")
-    else:
-        target_scale = 1.0
-    return Canonical(problem, basis, inverse, sample[keep], weights, target_scale)
+    return sample, rows, basis, inverse
 
 
 def _sample(n: int, d: int) -> Indices:
@@ -271,28 +296,33 @@ def _refuse_aliased(
     )
 
 
-def _coarse_design(rows: Floats, held: int, responses: int) -> tuple[Indices, Floats, Floats, Floats]:
+def _coarse_design(
+    rows: Floats, held: int, responses: int, first: Floats | None = None
+) -> tuple[Indices, Floats, Floats, Floats]:
     """A coarse D-optimal design over the rows, and the map W (r, r) and inverse that make its information I.
 
     The first `held` rows are information already there, of weight one; the others are the arms, as many rows each as
-    there are responses. Returns indices and weights of the arms.
+    there are responses. first: weights to begin from, if it has one for every arm that is not zero. Returns indices and
+    weights of the arms.
     Coordinates are renewed at every step, so that directions known only through very noisy arms are resolved to
     full relative accuracy: information matrices are never squared up from an ill-conditioned start.
     """
+    from scipy.linalg.lapack import dtrtri  # here, not above: importing the package must not wait for it
+
     r = rows.shape[1]
     whitening = unwhitening = np.eye(r)
     length = np.linalg.norm(rows[held:].reshape(-1, responses * r), axis=1)
     nonzero = np.flatnonzero(length > 0)
-    weights = 1.0 / length[nonzero] ** 2
+    weights = 1.0 / length[nonzero] ** 2 if first is None or first.size != nonzero.size else first
     own = nonzero if responses == 1 else (responses * nonzero[:, None] + np.arange(responses)).ravel()
     kept = np.concatenate([np.arange(held), held + own])
     current = rows[kept]
     for step in range(MOST_STEPS + 1):
-        weights /= weights.sum()
+        weights = weights / weights.sum()
         each = weights if responses == 1 else np.repeat(weights, responses)
         effort = np.sqrt(np.concatenate([np.ones(held), each]))
         triangle = _triangle(effort[:, None] * current)
-        inverse = np.linalg.inv(triangle)
+        inverse = dtrtri(triangle)[0]
         whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
         current = current @ inverse
         leverage = np.einsum("ij,ij->i", current[held:], current[held:])
@@ -300,20 +330,27 @@ def _coarse_design(rows: Floats, held: int, responses: int) -> tuple[Indices, Fl
             leverage = leverage.reshape(-1, responses).sum(axis=1)
         if step == MOST_STEPS or leverage.max() <= COARSE * max(weights @ leverage, 1e-300):
             break
-        weights *= (leverage / leverage.max()) ** (0.5 if step < 2 else 1.0)
+        weights = weights * (leverage / leverage.max()) ** (0.5 if step < 2 else 1.0)
     return nonzero, weights, whitening, unwhitening
 
 
 def _triangle(rows: Floats) -> Floats:
     """Upper triangular T with T'T = rows'rows: by Cholesky where that loses no digits, otherwise by QR."""
-    try:
-        triangle = np.linalg.cholesky(rows.T @ rows).T
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.qr(rows, mode="r"))
-    diagonal = np.diag(triangle)
-    if diagonal.min() > CHOLESKY_SPREAD * diagonal.max():
-        return np.asarray(triangle)
-    return np.asarray(np.linalg.qr(rows, mode="r"))
+    triangle, info = _cholesky(rows.T @ rows)
+    return triangle if _well_scaled(triangle, info) else np.asarray(np.linalg.qr(rows, mode="r"))
+
+
+def _cholesky(matrix: Floats) -> tuple[Floats, int]:
+    """The upper factor, and LAPACK's word on it: zero where there is one."""
+    from scipy.linalg.lapack import dpotrf  # here, not above: importing the package must not wait for it
+
+    triangle, info = dpotrf(matrix)
+    return triangle, int(info)
+
+
+def _well_scaled(triangle: Floats, info: int) -> bool:
+    diagonal = triangle.diagonal()
+    return info == 0 and bool(diagonal.min() > CHOLESKY_SPREAD * diagonal.max())
 
 
 def _information_coordinates(arms: Floats) -> Floats:
