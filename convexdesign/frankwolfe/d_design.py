@@ -77,32 +77,34 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
     pool = arm_pool(canonical, screen)
     related = None if start is None else _related(canonical, start)
     if related is not None:
-        factor, held, _ = _inverse_factor(related.vectors, related.weights, canonical.prior)
+        own, share = related
+        factor, held, _ = _inverse_factor(own.vectors, share, canonical.prior)
         priced = Priced(pool.index, pool.vectors, squares(pool.vectors @ factor), False)
         gap = float(priced.values.max() + held) / r - 1.0
         if gap <= NEAR:
-            return related.joined_by(priced, violators(priced, r - held, batch_size(r), gap))
+            return own.joined_by(priced, violators(priced, r - held, batch_size(r), gap))
     chosen = first_arms(pool.vectors, 4 * min(dimension(r), 750))
     arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
     if related is None:
         return arms
-    arms = arms.united(related)
+    arms = arms.united(own)
     weights = np.zeros(canonical.problem.arms.n)
-    weights[related.index] = related.weights
+    weights[own.index] = share
     return WorkingSet(arms.index, arms.vectors, weights.take(arms.index))
 
 
-def _related(canonical: Canonical, start: Floats) -> WorkingSet | None:
-    """The heaviest arms of a related design, with weights; None where these do not span."""
+def _related(canonical: Canonical, start: Floats) -> tuple[WorkingSet, Floats] | None:
+    """The heaviest arms of a related design, with their weights; None where these do not span."""
     index = heaviest(start, 4 * dimension(canonical.rank))
     vectors = canonical.whiten_arms(index)
     nonzero = squares(vectors) > 0.0
     index, vectors = index[nonzero], vectors[nonzero]
-    weights = start.take(index)
-    effort = np.sqrt(spread(weights, vectors))[:, None] * stacked(vectors)
-    if canonical.prior is None and np.linalg.matrix_rank(effort) < canonical.rank:
+    share = start.take(index)
+    effort = np.sqrt(spread(share, vectors))[:, None] * stacked(vectors)
+    if np.linalg.matrix_rank(np.vstack([canonical.prior_root, effort])) < canonical.rank:
         return None
-    return WorkingSet(index, vectors, weights / weights.sum())
+    share = share / share.sum()
+    return WorkingSet(index, vectors, share), share
 
 
 def _inverse_factor(vectors: Floats, weights: Floats, prior: Floats | None) -> tuple[Floats, float, float]:

@@ -165,8 +165,13 @@ def _serve(basis: Floats, rows: Floats) -> bool:
     d = rows.shape[1]
     if basis.shape != (d, d) or not np.abs(rows).max(initial=0.0) >= SMALLEST_ARMS:
         return False
-    image = rows @ basis
-    return _well_scaled(*_cholesky(image.T @ image))
+    with np.errstate(over="ignore", invalid="ignore"):
+        image = rows @ basis
+        gram = image.T @ image
+    if not np.isfinite(gram).all():
+        return False
+    triangle, info = _cholesky(gram)
+    return _well_scaled(triangle, info) and bool(triangle.diagonal().min() > SMALLEST_ARMS)
 
 
 def _coordinates(
