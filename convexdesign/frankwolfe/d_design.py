@@ -19,7 +19,7 @@ from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
-from convexdesign.frankwolfe.warm_start import heaviest
+from convexdesign.frankwolfe.warm_start import MOST_ARMS, heaviest
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import spread, squares, stacked
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 # The master problem is solved to this share of the gap: its weights only serve the next pricing.
 MASTER_SHARE = 0.1
 FIRST_GAP = 1e-2
-# A related design with a smaller gap is begun from as it is.
+# A related design with a larger gap is not begun from.
 NEAR = 0.3
 
 
@@ -68,10 +68,7 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
 
 
 def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:
-    """A choice of arms by leverage; or, where the weights given are near an optimum, their arms and what these lack.
-
-    Weights farther away still join the choice.
-    """
+    """A choice of arms by leverage; or, where the weights given are not far from D-optimal, their arms and what these lack."""
     r = canonical.rank
     # On a sphere an optimal design exists among some multiple of p = r(r+1)/2 random arms.
     pool = arm_pool(canonical, screen)
@@ -84,18 +81,12 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
         if gap <= NEAR:
             return own.joined_by(priced, violators(priced, r - held, batch_size(r), gap))
     chosen = first_arms(pool.vectors, 4 * min(dimension(r), 750))
-    arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
-    if related is None:
-        return arms
-    arms = arms.united(own)
-    weights = np.zeros(canonical.problem.arms.n)
-    weights[own.index] = share
-    return WorkingSet(arms.index, arms.vectors, weights.take(arms.index))
+    return WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
 
 
 def _related(canonical: Canonical, start: Floats) -> tuple[WorkingSet, Floats] | None:
     """The heaviest arms of a related design, with their weights; None where these do not span."""
-    index = heaviest(start, 4 * dimension(canonical.rank))
+    index = heaviest(start, MOST_ARMS * dimension(canonical.rank))
     vectors = canonical.whiten_arms(index)
     nonzero = squares(vectors) > 0.0
     index, vectors = index[nonzero], vectors[nonzero]

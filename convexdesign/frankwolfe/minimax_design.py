@@ -11,7 +11,7 @@ Violators that differ from one another join the working sets, members of no use 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
-from convexdesign.frankwolfe.warm_start import Start
+from convexdesign.frankwolfe.warm_start import Start, heaviest
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import squares, stacked
@@ -43,8 +43,9 @@ MASTER_SHARE = 0.1
 FINAL_SHARE = 0.3
 # Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
 FALL = 0.9
-# A related design with a smaller gap is begun from as it is.
-NEAR = 0.3
+# A related design with a larger gap is not begun from, and of one beyond SIMILAR only the heaviest arms are taken.
+NEAR = 3.0
+SIMILAR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +114,8 @@ def _first_master(
 ) -> tuple[WorkingSet, WorkingSet, float]:
     """The first arms and targets, and how far to solve over them.
 
-    A related design is priced as it is. Where it is near to the optimum, all that it lacks is its violators; otherwise
-    its members join those of a first master, so that a misleading one costs time and nothing else.
+    A related design is priced as it is, and joined by its violators. One that is far from the optimum knows nothing that
+    a first choice does not, and is left aside.
     """
     related = None if start is None else related_members(canonical, arm_prices, target_prices, start)
     if related is not None:
@@ -124,14 +125,23 @@ def _first_master(
         point = _point(arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0))
         prices = _price(point, arm_prices, target_prices, tol)
         if prices.gap <= NEAR:
+            if prices.gap > SIMILAR:
+                point = _heaviest_arms(point, batch_size(canonical.rank))
             arms, targets, _ = _next_master(point, prices, False, tol)
-            return arms, targets, max(MASTER_SHARE * prices.gap, FINAL_SHARE * tol)
+            return arms, targets, max(MASTER_SHARE * min(prices.gap, 1.0), FINAL_SHARE * tol)
     arms, targets = first_members(canonical, arm_prices, target_prices)
     # All the way at once where everything is in the master already.
     everything = arms.size == canonical.problem.arms.n and targets.size == canonical.problem.targets.m
-    if related is not None:
-        arms, targets = arms.united(related[0]), targets.united(related[1])
     return arms, targets, 0.5 * tol if everything else MASTER_SHARE
+
+
+def _heaviest_arms(point: Point, size: int) -> Point:
+    """The point with its heaviest arms alone, and some that span."""
+    assert point.arms.weights is not None
+    keep = np.union1d(heaviest(point.arms.weights, size), spanning(point.arms.vectors))
+    arms = WorkingSet(point.arms.index[keep], point.arms.vectors[keep], point.arms.weights[keep])
+    answer = replace(point.answer, weights=point.answer.weights[keep])
+    return replace(point, arms=arms, answer=answer, sensitivities=point.sensitivities[keep])
 
 
 def _solve_master(

@@ -22,13 +22,15 @@ from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
 from convexdesign.problem.responses import stacked
 
-__all__ = ["Start", "heaviest", "loudest", "started", "with_proof"]
+__all__ = ["MOST_ARMS", "Start", "heaviest", "loudest", "started", "with_proof"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # The weights given are mixed with this share of uniform ones: alone they might not even span.
 UNIFORM = 1e-4
+# So many times r(r+1)/2 arms of the start are taken, the heaviest: on a sphere optima have several times as many.
+MOST_ARMS = 8
 # Vectors of the old proof shorter (squared) than this share of the longest proved nothing.
 FAINT = 1e-6
 # Arms span well where no pivot of L is below this share of the largest.
@@ -48,7 +50,7 @@ def started(canonical: Canonical, start: Start, screen: Screen) -> tuple[Working
 
     Where these arms hardly span, some of the screen that do are added.
     """
-    index = heaviest(start.weights, 4 * dimension(canonical.rank))
+    index = heaviest(start.weights, MOST_ARMS * dimension(canonical.rank))
     weights = np.zeros(canonical.problem.arms.n)
     weights[index] = start.weights[index]
     arms, lower = _weighted(canonical, index, weights)

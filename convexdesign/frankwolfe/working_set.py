@@ -45,13 +45,6 @@ class WorkingSet:
             return WorkingSet(self.index, self.vectors, weights)
         return WorkingSet(self.index[members], self.vectors[members], weights[members])
 
-    def united(self, other: WorkingSet) -> WorkingSet:
-        """With the other's members that are not here yet; no weights."""
-        new = ~np.isin(other.index, self.index)
-        return WorkingSet(
-            np.concatenate([self.index, other.index[new]]), np.concatenate([self.vectors, other.vectors[new]])
-        )
-
     def joined_by(self, priced: Priced, chosen: Indices) -> WorkingSet:
         """With the chosen of the priced vectors that are not members yet, at weight zero."""
         chosen = chosen[~np.isin(priced.index.take(chosen), self.index)]
