@@ -27,20 +27,16 @@ __all__ = ["bounds", "instances", "random_instance", "run"]
 REPLICATIONS = 200
 DELTA = 0.05
 RANDOM = 20
-# Random instances are run this share of the replications each.
-SHARE_EACH = 0.1
-# Where these give a mean of more times the lower bound than this, all replications are made.
-CLOSE = 7.0
-# Where fewer samples an arm would do, most of them go to learning the variances: such instances are drawn again.
+# Where fewer samples an arm would do, most of them go to learning the variances: such instances are counted apart.
 LEAST_SAMPLES_PER_ARM = 100.0
 WIDTHS = {"tight": 1.0, "ten times too wide": LOOSE}
 
 
-def random_instance(kind: str, number: int) -> Instance:
+def random_instance(kind: str, number: int, easy: bool = False) -> Instance:
     """Gaussian arms, 5 to 50 other Gaussian items, a random direction theta, s_x² = x'Sigma x with a random Sigma.
 
     2 to 6 dimensions, up to 30 arms. kind: "best-arm" | "level-set" (threshold half way between the two middle items).
-    Drawn again until the lower bound is at least a hundred samples an arm.
+    Drawn again until the lower bound is at least a hundred samples an arm; easy: until it is less.
     """
     rng = np.random.default_rng([2023, kind == "best-arm", number])
     while True:
@@ -53,7 +49,7 @@ def random_instance(kind: str, number: int) -> Instance:
         values = np.sort(items @ theta)
         objective = BestArm() if kind == "best-arm" else LevelSet(float(values[m // 2] + values[m // 2 - 1]) / 2.0)
         world = Instance(arms, items, theta, Sigma, np.einsum("ij,jk,ik->i", arms, Sigma, arms), objective)
-        if instance_lower_bound(world, DELTA) >= LEAST_SAMPLES_PER_ARM * n:
+        if (instance_lower_bound(world, DELTA) < LEAST_SAMPLES_PER_ARM * n) == easy:
             return world
 
 
@@ -69,22 +65,23 @@ def bounds(replications: int, seed: int, jobs: int | None, progress: bool) -> It
             yield table
 
 
-def instances(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+def instances(
+    replications: int, seed: int, jobs: int | None, progress: bool, easy: bool = False
+) -> Iterator[pd.DataFrame]:
     """A table of one line per random instance, twenty of each objective."""
     for kind in ("best-arm", "level-set"):
         for number in range(RANDOM):
-            world = random_instance(kind, number)
+            world = random_instance(kind, number, easy)
             every: dict[str, Maker] = {width: partial(_make, world, factor) for width, factor in WIDTHS.items()}
-            runs = max(int(SHARE_EACH * replications), 1)
-            both = _compared(world, every, runs, seed, jobs, progress).rename(columns={"algorithm": "instance"})
+            both = _compared(world, every, replications, seed, jobs, progress)
             wide = both["times_lower_bound"].iloc[1]
-            if both["times_lower_bound"].iloc[0] > CLOSE:
-                both = _compared(world, {"tight": every["tight"]}, replications, seed, jobs, progress)
-                both = both.rename(columns={"algorithm": "instance"})
-            table = both.iloc[:1].assign(instance=f"{kind} {number}", times_with_wide_bounds=wide)
+            table = both.iloc[:1].assign(times_with_wide_bounds=wide).rename(columns={"algorithm": "instance"})
+            table["instance"] = f"{kind} {number}"
             table.insert(1, "objective", kind)
-            shape = (world.arms.shape[1], world.arms.shape[0], world.items.shape[0])
-            for at, (column, value) in enumerate(zip(("dimensions", "arms", "items"), shape), 2):
+            n, d = world.arms.shape
+            shape = {"dimensions": d, "arms": n, "items": world.items.shape[0]}
+            shape["bound_per_arm"] = float(table["lower_bound"].iloc[0]) / n
+            for at, (column, value) in enumerate(shape.items(), 2):
                 table.insert(at, column, value)
             yield table
 
@@ -112,15 +109,16 @@ def run(
     jobs: int | None = 1,
     progress: bool = True,
 ) -> list[Path]:
-    """Write martingale-bounds.csv, martingale-instances.csv, martingale-samples.png and .md; the paths written."""
+    """Write martingale-bounds.csv, martingale-instances.csv (and -easy), martingale-samples.png and .md; the paths written."""
     target = Path(output_dir)
     target.mkdir(parents=True, exist_ok=True)
-    names = ("martingale-bounds.csv", "martingale-instances.csv", "martingale-samples.png", "martingale-samples.md")
-    paths = [target / name for name in names]
+    tables = ("martingale-bounds.csv", "martingale-instances.csv", "martingale-instances-easy.csv")
+    paths = [target / name for name in (*tables, "martingale-samples.png", "martingale-samples.md")]
     common = (replications, seed, jobs, progress)
-    widths, random = _kept(bounds(*common), paths[0]), _kept(instances(*common), paths[1])
-    _draw(random, paths[2])
-    paths[3].write_text(_page(widths, random, replications, seed), encoding="utf-8")
+    widths = _kept(bounds(*common), paths[0])
+    random, easy = _kept(instances(*common), paths[1]), _kept(instances(*common, easy=True), paths[2])
+    _draw(random, easy, paths[3])
+    paths[4].write_text(_page(widths, random, easy, replications, seed), encoding="utf-8")
     return paths
 
 
@@ -135,7 +133,9 @@ def _kept(parts: Iterator[pd.DataFrame], path: Path) -> pd.DataFrame:
     return table
 
 
-def _draw(random: pd.DataFrame, path: Path) -> None:
+def _draw(random: pd.DataFrame, easy: pd.DataFrame, path: Path) -> None:
+    import pandas as pd
+
     from convexdesign.plotting.canvas import require_matplotlib, tidy
 
     require_matplotlib()
@@ -145,23 +145,23 @@ def _draw(random: pd.DataFrame, path: Path) -> None:
 
     figure = Figure(figsize=(7.5, 4.2), dpi=150, layout="constrained")
     ax = figure.subplots()
-    for k, (kind, part) in enumerate(random.groupby("objective", sort=False)):
-        error = part["standard_error"] / part["lower_bound"]
+    for k, (kind, part) in enumerate(pd.concat([random, easy]).groupby("objective", sort=False)):
         ax.errorbar(
-            part["lower_bound"],
+            part["bound_per_arm"],
             part["times_lower_bound"],
-            error,
+            part["standard_error"] / part["lower_bound"],
             fmt=MARKERS[k],
             color=series_colour(k),
             capsize=2,
             label=str(kind),
         )
     ax.axhline(8.0, color=INK, linewidth=1, linestyle="--")
+    ax.axvline(LEAST_SAMPLES_PER_ARM, color=INK, linewidth=1, linestyle=":")
     ax.set_xscale("log")
     ax.set_ylim(0.0)
-    ax.set_xlabel("lower bound, samples")
+    ax.set_xlabel("lower bound, samples per arm")
     ax.set_ylabel("mean samples / lower bound")
-    ax.set_title("Twenty random instances of each objective, 5 to 50 items", loc="left")
+    ax.set_title("Forty random instances of each objective, 5 to 50 items", loc="left")
     ax.legend(frameon=False)
     tidy(ax, grid="y")
     figure.savefig(path)
@@ -172,36 +172,52 @@ PAGE = """# Elimination with test martingales: samples
 Command: `python -m convexdesign.reproduce.martingale_samples docs/validation --replications {replications} --seed {seed}`
 ({date}).
 
-delta = {delta}, Gaussian noise, variances unknown. `times_lower_bound` is the mean number of samples over the least mean of
-any delta-PAC algorithm that knows the variances. RAGE, H-RAGE and the oracles on the same experiments are on
-[the page of comparisons](identification-comparison.md), and drawn [beside figure 3](../reproduction.md).
+delta = {delta}, Gaussian noise, variances unknown, {replications} runs per line. `times_lower_bound` is the mean number of
+samples over the least mean of any delta-PAC algorithm that knows the variances. RAGE, H-RAGE and the oracles on the same
+experiments are on [the page of comparisons](identification-comparison.md), and drawn
+[beside figure 3](../reproduction.md).
 
 ## Bounds on the variances
 
-{replications} runs per line. The bounds that the algorithm is told are the least and the largest of the variances ("tight"),
-or ten times too wide on either side. The largest increase from tight to ten times too wide is {increase:.1%}.
+The bounds that the algorithm is told are the least and the largest of the variances ("tight"), or ten times too wide on
+either side. The largest increase from tight to ten times too wide is {increase:.1%}.
 
 {widths}
 
 ## Random instances
 
-{runs} runs per line ({replications} where these gave more than {close:g} times the bound), tight bounds; in the last
-column the ratio with bounds ten times too wide, of {runs} runs. Gaussian arms, other Gaussian items, in 2 to 6 dimensions;
-level sets split the items in half. Instances whose lower bound is below {least:.0f} samples per arm are drawn again: there
-most samples go to learning the variances, and ratios of 10 to 20 are common: the limit of eight does not hold for those.
-Largest ratio: {largest}; with wide bounds: {wide}.
+Tight bounds; in the last column the ratio with bounds ten times too wide. Gaussian arms, other Gaussian items, in 2 to 6
+dimensions; level sets split the items in half. The lower bound is at least {least:.0f} samples per arm.
+{largest}
 
-![Mean samples over the lower bound against the lower bound, for forty random instances.](martingale-samples.png)
+![Mean samples over the lower bound against the lower bound per arm, for eighty random instances.](martingale-samples.png)
 
 {random}
+
+## Easy instances
+
+Where the lower bound is less than {least:.0f} samples per arm, most samples go to learning the variances, which the bound
+takes for known, and the ratio is larger the easier the instance is.
+{largest_easy}
+
+{easy}
 """
 
 
-def _page(widths: pd.DataFrame, random: pd.DataFrame, replications: int, seed: int) -> str:
+def _page(widths: pd.DataFrame, random: pd.DataFrame, easy: pd.DataFrame, replications: int, seed: int) -> str:
     mean = widths.pivot_table(index=["experiment", "objective"], columns="bounds", values="mean_samples")
     increase = float((mean["ten times too wide"] / mean["tight"] - 1.0).max())
-    largest = random.groupby("objective", sort=False)[["times_lower_bound", "times_with_wide_bounds"]].max()
-    shown = ["runs", "mean_samples", "standard_error", "times_lower_bound", "errors", "undecided"]
+    shown = ["mean_samples", "standard_error", "times_lower_bound", "errors", "undecided"]
+    lines = [
+        "instance",
+        "dimensions",
+        "arms",
+        "items",
+        "bound_per_arm",
+        "lower_bound",
+        *shown,
+        "times_with_wide_bounds",
+    ]
     return PAGE.format(
         replications=replications,
         seed=seed,
@@ -209,15 +225,21 @@ def _page(widths: pd.DataFrame, random: pd.DataFrame, replications: int, seed: i
         delta=DELTA,
         increase=increase,
         widths=markdown(widths[["experiment", "objective", "bounds", *shown]]),
-        runs=int(random["runs"].min()),
-        close=CLOSE,
         least=LEAST_SAMPLES_PER_ARM,
-        largest=", ".join(f"{value:.2f} ({kind})" for kind, value in largest["times_lower_bound"].items()),
-        wide=", ".join(f"{value:.2f} ({kind})" for kind, value in largest["times_with_wide_bounds"].items()),
-        random=markdown(
-            random[["instance", "dimensions", "arms", "items", "lower_bound", *shown, "times_with_wide_bounds"]]
-        ),
+        largest=_largest(random),
+        largest_easy=_largest(easy),
+        random=markdown(random[lines]),
+        easy=markdown(easy[lines]),
     )
+
+
+def _largest(table: pd.DataFrame) -> str:
+    most = table.groupby("objective", sort=False)[["times_lower_bound", "times_with_wide_bounds"]].max()
+    tight, wide = (
+        ", ".join(f"{value:.2f} ({kind})" for kind, value in most[column].items())
+        for column in ("times_lower_bound", "times_with_wide_bounds")
+    )
+    return f"Largest ratio: {tight}; with wide bounds: {wide}."
 
 
 def _main() -> None:
