@@ -80,7 +80,8 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
         gap = float(priced.values.max() + held) / r - 1.0
         if gap <= NEAR:
             return own.joined_by(priced, violators(priced, r - held, batch_size(r), gap))
-    chosen = first_arms(pool.vectors, 4 * min(dimension(r), 750))
+    # Where some arms stand out, an optimum has few more than r of them.
+    chosen = first_arms(pool.vectors, 6 * r if peaked(pool.vectors) else 4 * min(dimension(r), 750))
     return WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
 
 
