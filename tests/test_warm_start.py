@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from geometry import adversarial
 
 import convexdesign as cd
 from convexdesign.evaluation import evaluate
@@ -112,6 +113,43 @@ ASKED = {
 def test_nonsense_is_never_trusted(name, kind):
     problem = ASKED[kind]
     assert_same_answer(problem, cd.solve(problem, warm_start=NONSENSE[name]), cd.solve(problem))
+
+
+def relatives(case, seed):
+    """Designs of problems that have something to do with a degenerate one: noise, units, half of the arms, other arms."""
+    rng = np.random.default_rng(seed)
+    X, noise = case.arms, case.variance
+    n, d = X.shape
+    half = max(1, n // 2)
+    for arms, variance in (
+        (X, noise * 10.0 ** rng.uniform(-4, 4, n)),
+        (X * 10.0 ** rng.uniform(-3, 3, d), noise),
+        (X[:half], noise[:half]),
+        (X * (rng.random(d) < 0.7), noise),
+        (X + 1e-6 * np.abs(X).max() * rng.standard_normal(X.shape), noise),
+        (rng.standard_normal(X.shape), noise),
+    ):
+        for build in (P.g_optimal, P.xy_allocation, P.d_optimal):
+            try:
+                yield cd.solve(build(arms, noise_variance=variance), method="frank-wolfe")
+            except (cd.InputError, cd.UnidentifiableError, cd.SolverError, cd.ConvergenceWarning):
+                continue
+
+
+# A start at the optimum itself, one dimension, arms that hardly span, a gap right at the tolerance, and others.
+@pytest.mark.parametrize("seed", [*range(16), 26, 38, 45, 57])
+def test_degenerate_relatives_change_no_answer(seed):
+    case = adversarial(seed)
+    asked = [case.problem, *(make(case.arms, noise_variance=case.variance) for make in (P.g_optimal, P.d_optimal))]
+    starts = list(relatives(case, seed))
+    assert starts
+    for problem in asked:
+        cold = cd.solve(problem, method="frank-wolfe")
+        for start in starts:
+            warm = cd.solve(problem, method="frank-wolfe", warm_start=start)
+            assert warm.status is cd.Status.CERTIFIED
+            scale = problem.arms.d if problem.criterion.maximised else abs(cold.value)
+            assert abs(warm.value - cold.value) <= 2.1e-6 * scale
 
 
 @pytest.mark.parametrize("method", ["conic", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative"])

@@ -42,6 +42,7 @@ TOUCH = 1e-3
 FAR = 0.5
 # How near to a good start to begin, as a share of its gap.
 CLOSENESS = 0.3
+LEAST_GAP = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +163,8 @@ def _near(problem: Problem, weights: Floats, multipliers: Floats) -> Iterate | N
     gap = float(f.max()) * float(around.pull(mu).max()) / float(mu @ f) - 1.0
     if not gap <= FAR:
         return None
+    # At the optimum itself slacks would be zero.
+    gap = max(gap, LEAST_GAP)
     share = CLOSENESS * gap
     mixed = (1.0 - share) * weights + share / n
     around = _linearised(problem, mixed)

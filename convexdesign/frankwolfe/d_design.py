@@ -19,10 +19,10 @@ from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
-from convexdesign.frankwolfe.warm_start import MOST_ARMS, heaviest
+from convexdesign.frankwolfe.warm_start import MOST_ARMS, heaviest, spans
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.responses import spread, squares, stacked
+from convexdesign.problem.responses import squares, stacked
 
 __all__ = ["d_design", "first_working_set"]
 
@@ -86,17 +86,17 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
 
 
 def _related(canonical: Canonical, start: Floats) -> tuple[WorkingSet, Floats] | None:
-    """The heaviest arms of a related design, with their weights; None where these do not span."""
+    """The heaviest arms of a related design, with their weights; None where these hardly span."""
     index = heaviest(start, MOST_ARMS * dimension(canonical.rank))
     vectors = canonical.whiten_arms(index)
     nonzero = squares(vectors) > 0.0
     index, vectors = index[nonzero], vectors[nonzero]
     share = start.take(index)
-    effort = np.sqrt(spread(share, vectors))[:, None] * stacked(vectors)
-    if np.linalg.matrix_rank(np.vstack([canonical.prior_root, effort])) < canonical.rank:
+    if not index.size:
         return None
     share = share / share.sum()
-    return WorkingSet(index, vectors, share), share
+    lower, info = dpotrf(combine(stacked(vectors).T, share, canonical.prior), lower=1)
+    return (WorkingSet(index, vectors, share), share) if info == 0 and spans(lower) else None
 
 
 def _inverse_factor(vectors: Floats, weights: Floats, prior: Floats | None) -> tuple[Floats, float, float]:

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 # Working sets could come and go for ever; so many pricings without progress end the solve.
 PATIENCE = 40
+# The gap is judged elsewhere, with other roundings.
+ALMOST = 0.99
 
 
 def frank_wolfe(
@@ -44,7 +46,7 @@ def frank_wolfe(
     problem = canonical.problem
     if not problem.weight_set.is_simplex:
         raise SolverError("Frank-Wolfe works over all weights on the simplex; use method='conic' for constraints")
-    trace = Trace("frank-wolfe", tol, max_iter, time_limit, report, patience=PATIENCE)
+    trace = Trace("frank-wolfe", ALMOST * tol, max_iter, time_limit, report, patience=PATIENCE)
     if problem.is_kiefer_wolfowitz or problem.criterion is Criterion.D:
         weights, ended, passes = d_design(canonical, trace, start)
         return Outcome(weights, None, ended, trace.stats(passes))

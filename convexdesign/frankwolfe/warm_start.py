@@ -22,7 +22,7 @@ from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
 from convexdesign.problem.responses import stacked
 
-__all__ = ["MOST_ARMS", "Start", "heaviest", "loudest", "started", "with_proof"]
+__all__ = ["MOST_ARMS", "Start", "heaviest", "loudest", "spans", "started", "with_proof"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -54,7 +54,7 @@ def started(canonical: Canonical, start: Start, screen: Screen) -> tuple[Working
     weights = np.zeros(canonical.problem.arms.n)
     weights[index] = start.weights[index]
     arms, lower = _weighted(canonical, index, weights)
-    if lower is None or not _spans(lower):
+    if lower is None or not spans(lower):
         anchors = screen.front[spanning(screen.vectors)]
         arms, lower = _weighted(canonical, np.union1d(index, anchors), weights)
     return arms, None if lower is None else dtrtri(lower, lower=1)[0].T
@@ -69,7 +69,8 @@ def _weighted(canonical: Canonical, index: Indices, weights: Floats) -> tuple[Wo
     return WorkingSet(index, vectors, share), None if info else lower
 
 
-def _spans(lower: Floats) -> bool:
+def spans(lower: Floats) -> bool:
+    """Whether the arms of A = LL' span well."""
     diagonal = lower.diagonal()
     return bool(diagonal.min() > WELL * diagonal.max())
 
