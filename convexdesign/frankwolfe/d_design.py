@@ -80,8 +80,11 @@ def first_working_set(canonical: Canonical, screen: Screen, start: Floats | None
         gap = float(priced.values.max() + held) / r - 1.0
         if gap <= NEAR:
             return own.joined_by(priced, violators(priced, r - held, batch_size(r), gap))
-    # Where some arms stand out, an optimum has few more than r of them.
-    chosen = first_arms(pool.vectors, 6 * r if peaked(pool.vectors) else 4 * min(dimension(r), 750))
+    size = 4 * min(dimension(r), 750)
+    if peaked(pool.vectors):
+        # Where some arms stand out, an optimum has few times r of them.
+        size = min(size, max(6 * r, 400))
+    chosen = first_arms(pool.vectors, size)
     return WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
 
 
