@@ -60,6 +60,10 @@ def simulate(
     max_samples: Annotated[
         int | None, typer.Option("--max-samples", metavar="N", help="Give up a run before it takes more.")
     ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess."),
+    ] = None,
     noise: Annotated[str, typer.Option("--noise", help="gaussian, uniform or symmetric-beta.")] = "gaussian",
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -83,6 +87,8 @@ def simulate(
     for name in names:
         if name not in ALGORITHMS:
             raise InputError(f"--algorithm {name} is unknown; choose from {', '.join(ALGORITHMS)}")
+        if budget is not None and name != "martingale":
+            raise InputError(f"--budget is martingale's alone; limit {name} by --max-samples")
     world = world_of(read_problem(stated), noise)
     settings = Settings(
         world,
@@ -92,6 +98,7 @@ def simulate(
         burn_in,
         epsilon,
         max_samples,
+        budget,
     )
     bound = bound_of(settings)
     runs = run_all(names, settings, replications, jobs, seed, progress)
@@ -135,6 +142,7 @@ class Settings:
     burn_in: str
     epsilon: float
     max_samples: int | None
+    budget: int | None
 
 
 def world_of(problem: DesignProblem, noise: str) -> World:
@@ -182,7 +190,7 @@ def build(name: str, settings: Settings, rng: np.random.Generator) -> Identifier
         case "rage":
             return I.Rage(world.arms, **bounds, **common)
         case "martingale":
-            return I.MartingaleElimination(world.arms, noise=law, **known, **bounds, **common)
+            return I.MartingaleElimination(world.arms, noise=law, budget=settings.budget, **known, **bounds, **common)
         case "static" | "static-g":
             kind = "g" if name == "static-g" else "xy"
             return I.StaticAllocation(world.arms, design=kind, **known, **bounds, **common)

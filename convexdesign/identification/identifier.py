@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Identifier", "probability"]
+__all__ = ["Identifier", "probability", "whole_limit"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -71,7 +71,7 @@ class Identifier(AskTell):
         self.goal: Goal = goal_for(objective, self._item_rows)
         self.delta = probability(delta)
         self.epsilon = _nonnegative(epsilon)
-        self.max_samples = MOST_SAMPLES if max_samples is None else _whole(max_samples)
+        self.max_samples = MOST_SAMPLES if max_samples is None else whole_limit("max_samples", max_samples)
         self.rng = np.random.default_rng(rng)
         self.observations = Observations.empty(self.arms.shape[0])
         self.burn_in_samples = 0
@@ -353,9 +353,10 @@ def _nonnegative(epsilon: float) -> float:
     return float(epsilon)
 
 
-def _whole(max_samples: int) -> int:
-    if isinstance(max_samples, bool) or not isinstance(max_samples, (int, float, np.number)):
-        raise InputError(f"max_samples is {max_samples!r}; give a whole number of pulls, or None for no limit")
-    if not (max_samples == np.floor(max_samples) and 1 <= max_samples <= MOST_SAMPLES):
-        raise InputError(f"max_samples is {max_samples!r}; give a whole number from 1 to {MOST_SAMPLES}")
-    return int(max_samples)
+def whole_limit(name: str, limit: int) -> int:
+    """A limit on the pulls; InputError under the name of the argument."""
+    if isinstance(limit, bool) or not isinstance(limit, (int, float, np.number)):
+        raise InputError(f"{name} is {limit!r}; give a whole number of pulls, or None for no limit")
+    if not (limit == np.floor(limit) and 1 <= limit <= MOST_SAMPLES):
+        raise InputError(f"{name} is {limit!r}; give a whole number from 1 to {MOST_SAMPLES}")
+    return int(limit)

@@ -15,7 +15,7 @@ from convexdesign.estimation.error_bound import Noise
 from convexdesign.identification.allocations import Allocation, allocate, packed, unpacked
 from convexdesign.identification.evidence import Bets, Evidence
 from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing
-from convexdesign.identification.identifier import Identifier
+from convexdesign.identification.identifier import Identifier, whole_limit
 from convexdesign.identification.martingale_plan import Planner, Wanted, likely_gaps
 from convexdesign.identification.pooled_fit import PooledFit, pooled_fit
 from convexdesign.identification.result import Confidence, Result, Status
@@ -80,7 +80,8 @@ class MartingaleElimination(Identifier):
         budget: int | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        limits = [limit for limit in (max_samples, budget) if limit is not None]
+        given = {"max_samples": max_samples, "budget": budget}
+        limits = [whole_limit(name, limit) for name, limit in given.items() if limit is not None]
         limit = min(limits) if limits else None
         super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=limit, rng=rng)
         if noise not in ("gaussian", "sub-gaussian"):

@@ -108,6 +108,7 @@ def test_create_says_what_the_answer_rests_on(experiment, store, problem_file):
         (["experiment-2-best-arm", "--known-variances"], "HRage"),
         (["experiment-2-best-arm", "--burn-in", "adaptive", "--epsilon", "0.1"], "HRage"),
         (["experiment-2-best-arm", "--algorithm", "martingale", "--max-samples", "1000"], "MartingaleElimination"),
+        (["experiment-2-best-arm", "--algorithm", "martingale", "--budget", "1000"], "MartingaleElimination"),
         (["experiment-2-level-set", "--algorithm", "rage"], "Rage"),
         (["experiment-2-level-set-allocation", "--algorithm", "static", "--level", "0.9"], "StaticAllocation"),
         (["experiment-2-xy", "--algorithm", "static-g"], "StaticAllocation"),
@@ -130,6 +131,7 @@ def test_algorithms_and_problems(experiment, words, algorithm):
         (["experiment-2-best-arm", "--algorithm", "rage", "--known-variances"], "use h-rage"),
         (["experiment-2-best-arm", "--variance-bounds", "2", "1"], "low <= high"),
         (["experiment-2-best-arm", "--delta", "2"], "delta is 2"),
+        (["experiment-2-best-arm", "--algorithm", "rage", "--budget", "9"], "--budget is martingale's alone"),
         (["no-such-problem"], "no-such-problem"),
     ],
 )
@@ -349,6 +351,22 @@ def test_undecided_is_exit_code_3(experiment, problem_file, tmp_path):
     assert undecided.code == 3
     assert "answer         undecided" in undecided.out
     assert json.loads(experiment("result", "--json").out)["status"] == "UNDECIDED"
+
+
+def test_a_spent_budget_is_a_best_guess_with_its_p_value(experiment, problem_file, tmp_path):
+    experiment("create", problem_file, "--algorithm", "martingale", "--budget", 60)
+    told, number = tmp_path / "told.csv", 0
+    while batch := rows(experiment("ask").out):
+        pulls = [(row["arm"], k) for row in batch for k in range(int(row["pulls"]))]
+        lines = [f"{number}-{arm}-{k},{arm},{0.1 * (k % 3)}\n" for arm, k in pulls]
+        told.write_text("key,arm,reward\n" + "".join(lines))
+        recorded = experiment("tell", told)
+        assert recorded.code == 0, recorded.err
+        number += 1
+    found = json.loads(experiment("result", "--json").out)
+    assert (found["status"], found["samples"]) == ("BEST_GUESS", 60)
+    assert 0.05 < found["p_value"] <= 1.0
+    assert f"p-value        {found['p_value']:.3g}, of the answer being wrong" in experiment("result").out
 
 
 def test_missing_and_withdrawn(begun, tmp_path):

@@ -91,6 +91,12 @@ def test_undecided_runs_are_not_errors(cli):
     assert (row["undecided"], row["errors"]) == (2, 0)
 
 
+def test_a_budget_ends_with_a_guess(cli):
+    found = simulated(cli, SETTING, "--algorithm", "martingale", "--replications", 3, "--budget", 100)
+    (row,) = found["algorithms"]
+    assert (row["mean_samples"], row["undecided"]) == (100, 0)
+
+
 def test_epsilon_counts_near_misses_as_right(cli):
     """e1 and the tilted arm differ by .12: with epsilon = 1 either will do, and every run is cheap."""
     words = ("--algorithm", "rage", "--replications", 4)
@@ -135,6 +141,8 @@ def test_text_and_progress(cli):
         (["two-gap.toml", "--algorithm", "rage", "--noise", "cauchy"], ["cauchy", "gaussian"]),
         (["two-gap.toml", "--algorithm", "rage", "--epsilon", "-1"], ["epsilon is -1"]),
         (["two-gap.toml", "--algorithm", "rage", "--max-samples", "0"], ["max_samples is 0"]),
+        (["two-gap.toml", "--algorithm", "martingale", "--budget", "0"], ["budget", "0"]),
+        (["two-gap.toml", "--algorithm", "martingale,rage", "--budget", "9"], ["--budget is martingale's alone"]),
         (["two-gap.toml", "--algorithm", "rage", "--output", "no/runs.csv"], ["--output", "does not exist"]),
     ],
     ids=lambda value: " ".join(value),

@@ -56,6 +56,10 @@ def create(
     max_samples: Annotated[
         int | None, typer.Option("--max-samples", metavar="N", help="Never ask for more measurements in all.")
     ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Begin an experiment in a new file.
@@ -71,6 +75,10 @@ def create(
     objective = _objective(problem, level)
     variances = _variances(algorithm, problem, variance_bounds, known_variances, burn_in)
     options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, **variances}
+    if budget is not None:
+        if algorithm != "martingale":
+            raise InputError(f"--budget is martingale's alone; limit {algorithm} by --max-samples")
+        options["budget"] = budget
     made = _algorithm(algorithm, problem, objective, burn_in, options)
     with Experiment.create(store, made) as x:
         state = x.status()

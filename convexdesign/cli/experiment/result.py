@@ -51,6 +51,7 @@ def _document(x: Experiment) -> dict[str, Any]:
         "rounds": found.rounds,
         "delta": found.delta,
         "epsilon": found.epsilon,
+        "p_value": found.p_value,
         "guarantee": state.guarantee,
         "void": state.void,
     }
@@ -63,6 +64,8 @@ def _show(document: dict[str, Any]) -> None:
     answer = ", ".join(document["answer"]) or ("none" if document["status"] != "UNDECIDED" else "undecided")
     print_line(f"{'answer':<14} {answer}")
     print_line(f"{'status':<14} {document['status']}: {document['meaning']}")
+    if document["p_value"] is not None:
+        print_line(f"{'p-value':<14} {document['p_value']:.3g}, of the answer being wrong")
     print_line(f"{'survivors':<14} {', '.join(document['survivors']) or 'none'}")
     burn_in = f", {document['burn_in_samples']:,} of them in the burn-in" if document["burn_in_samples"] else ""
     print_line(f"{'measurements':<14} {document['samples']:,} in {counted(document['rounds'], 'round')}{burn_in}")
