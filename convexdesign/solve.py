@@ -190,6 +190,8 @@ def _methods(problem: DesignProblem, method: str, formulation: str | None, backe
 
 def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
     start = None if options.warm_start is None else options.warm_start.weights
+    if start is not None and not 0.0 < start.max(initial=0.0) <= 1.0 + 1e-6:
+        start = None  # no weights at all; a hint that says nothing
     common: dict[str, Any] = {
         "tol": options.tol,
         "max_iter": options.max_iter,

@@ -86,14 +86,21 @@ def nonsense():
         "one-arm-and-dust": replace(honest, weights=(one + 1e-14) / (1 + 300e-14)),
         "random": replace(honest, weights=rough / rough.sum()),
         "other-dimension": cd.solve(P.g_optimal(RNG.standard_normal((30, 2)), noise_variance=NOISE[:30])),
-        "zero-proof": replace(
-            honest,
-            certificate=replace(
-                honest.certificate,
-                witness=replace(honest.certificate.witness, vectors=np.zeros_like(honest.certificate.witness.vectors)),
-            ),
-        ),
+        "infinite": replace(honest, weights=np.full(300, np.inf)),
+        "huge": replace(honest, weights=np.full(300, 1e308)),
+        "negative": replace(honest, weights=np.full(300, -1.0)),
+        "zero-proof": proven_by(honest, np.zeros((7, 5))),
+        "no-proof": proven_by(honest, np.zeros((0, 5))),
+        "infinite-proof": proven_by(honest, np.full((3, 5), np.inf)),
+        "huge-proof": proven_by(honest, np.full((3, 5), 1e200)),
+        "no-number": proven_by(honest, np.full((3, 5), np.nan)),
     }
+
+
+def proven_by(design, vectors):
+    certificate = design.certificate
+    witness = replace(certificate.witness, vectors=vectors, targets=np.zeros(len(vectors), dtype=int))
+    return replace(design, certificate=replace(certificate, witness=witness))
 
 
 NONSENSE = nonsense()

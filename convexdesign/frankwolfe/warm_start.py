@@ -80,11 +80,13 @@ def with_proof(canonical: Canonical, proof: Witness, factor: Floats) -> WorkingS
 
     b'v = sqrt(mu) v'Cv for the target v that b was made from, so that C = FF' at the related weights gives the multiplier.
     """
-    if proof.vectors.shape[1] != canonical.problem.arms.d:
+    size = float(np.abs(proof.vectors).max(initial=0.0))
+    if proof.vectors.ndim != 2 or proof.vectors.shape[1] != canonical.problem.arms.d or not 0.0 < size < np.inf:
         return None
-    length = np.linalg.norm(proof.vectors @ canonical.inverse.T, axis=1) ** 2
+    proofs = proof.vectors / size  # what they point at does not depend on it
+    length = np.linalg.norm(proofs @ canonical.inverse.T, axis=1) ** 2
     telling = heaviest(np.where(length > FAINT * length.max(), length, 0.0), 2 * batch_size(canonical.rank))
-    proofs = proof.vectors.take(telling, axis=0)
+    proofs = proofs.take(telling, axis=0)
     index = loudest(canonical.problem.targets, proofs)
     vectors = canonical.whiten_targets(index)
     nonzero = vectors.any(axis=1)

@@ -37,8 +37,14 @@ MOST_LEAVING = 1000
 # A coarse design is good enough when no arm's leverage exceeds this multiple of the average, and is not improved for ever.
 COARSE = 4.0
 MOST_STEPS = 12
+# The share of fresh weights in those that a related problem lends.
+RENEWED = 0.1
 # Information squared up keeps half the digits: it is, where the spread of scales is no more than this.
 CHOLESKY_SPREAD = 1e-2
+# Coordinates of a related problem are taken only where their condition is below the first, and where R W is the identity
+# but for the second.
+MOST_CONDITION = 1e6
+MOST_DRIFT = 1e-10
 # Up to this many arms, proportional ones are merged for the conic programs.
 MERGE_LIMIT = 20_000
 # More entries than this (256 MB) are never held at once.
@@ -144,7 +150,7 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
     sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
     rows = np.vstack([held, stacked(arms.take(sample))])
     first = None
-    if related is not None and _serve(related.basis, rows) and rows[len(held) :].any():
+    if related is not None and rows[len(held) :].any() and _serve(related, rows):
         basis, inverse = related.basis, related.inverse
         first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
     else:
@@ -160,13 +166,23 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
     return Canonical(problem, basis, inverse, sample[keep], weights, target_scale)
 
 
-def _serve(basis: Floats, rows: Floats) -> bool:
-    """Whether coordinates of all of R^d are good ones for these rows too: they span, and well."""
+def _serve(related: Canonical, rows: Floats) -> bool:
+    """Whether coordinates of all of R^d are good ones for these rows too: they span, and well, by any standard.
+
+    Their condition is limited against the equilibrated coordinates in which a range is judged (`_range`): what spans well
+    here is then of full rank there.
+    """
     d = rows.shape[1]
-    if basis.shape != (d, d) or not np.abs(rows).max(initial=0.0) >= SMALLEST_ARMS:
+    if related.basis.shape != (d, d) or not np.abs(rows).max(initial=0.0) >= SMALLEST_ARMS:
+        return False
+    scale = _column_scale(rows)
+    basis, inverse = related.basis / scale[:, None], related.inverse * scale
+    if not np.linalg.norm(basis) * np.linalg.norm(inverse) <= MOST_CONDITION:
+        return False
+    if not np.abs(inverse @ basis - np.eye(d)).max() <= MOST_DRIFT:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        image = rows @ basis
+        image = rows @ related.basis
         gram = image.T @ image
     if not np.isfinite(gram).all():
         return False
@@ -318,7 +334,10 @@ def _coarse_design(
     whitening = unwhitening = np.eye(r)
     length = np.linalg.norm(rows[held:].reshape(-1, responses * r), axis=1)
     nonzero = np.flatnonzero(length > 0)
-    weights = 1.0 / length[nonzero] ** 2 if first is None or first.size != nonzero.size else first
+    weights = 1.0 / length[nonzero] ** 2
+    if first is not None and first.size == nonzero.size:
+        # Weights only ever shrink by factors, and what was negligible before may be needed now.
+        weights = first / first.sum() + RENEWED * weights / weights.sum()
     own = nonzero if responses == 1 else (responses * nonzero[:, None] + np.arange(responses)).ravel()
     kept = np.concatenate([np.arange(held), held + own])
     current = rows[kept]
@@ -327,7 +346,9 @@ def _coarse_design(
         each = weights if responses == 1 else np.repeat(weights, responses)
         effort = np.sqrt(np.concatenate([np.ones(held), each]))
         triangle = _triangle(effort[:, None] * current)
-        inverse = dtrtri(triangle)[0]
+        inverse, info = dtrtri(triangle)
+        if info:
+            raise SolverError("the arms are too nearly dependent to be told from fewer; drop some coordinates")
         whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
         current = current @ inverse
         leverage = np.einsum("ij,ij->i", current[held:], current[held:])

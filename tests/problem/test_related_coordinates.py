@@ -89,3 +89,35 @@ def test_a_long_chain_of_lent_coordinates_does_not_drift():
         form = canonicalise(P.g_optimal(X, noise_variance=NOISE * np.exp(rng.standard_normal(40))), form)
     np.testing.assert_allclose(form.inverse @ form.basis, np.eye(4), atol=1e-11)
     assert_canonical(form)
+
+
+def test_weights_that_faded_in_a_chain_can_come_back():
+    """Arms that were useless for a long time, as noisy as 1e4 of the others, are the only ones to see a direction."""
+    rng = np.random.default_rng(1)
+    arms = np.vstack([np.eye(3) + 0.1 * rng.standard_normal((3, 3)) for _ in range(4)])
+    start = None
+    for t in range(40):
+        noise = np.full(12, 1e2)
+        noise[:3] = 1e4
+        noise[3 * (1 + t % 3) :][:3] = 1.0
+        start = cd.solve(P.d_optimal(arms, noise_variance=noise), warm_start=start)
+    arms[3:, 0] = 0.0
+    for problem in (P.d_optimal(arms), P.xy_allocation(arms), P.a_optimal(arms)):
+        cold, warm = cd.solve(problem), cd.solve(problem, warm_start=start)
+        assert warm.status is cd.Status.CERTIFIED
+        assert warm.value == pytest.approx(cold.value, rel=2.1e-6)
+        assert_canonical(warm.canonical)
+
+
+def test_a_loan_never_raises_the_rank():
+    """What is measured is decided in equilibrated coordinates, however sharply others could resolve it."""
+    start = None
+    for e in 10.0 ** -np.arange(14.0):
+        problem = P.g_optimal([[1, 1], [1, 1 + e], [1, 1 - e]])
+        cold, start = cd.solve(problem), cd.solve(problem, warm_start=start)
+        assert start.status is cd.Status.CERTIFIED
+        assert start.canonical.rank == cold.canonical.rank
+        assert start.value == pytest.approx(cold.value, rel=1e-6)
+    sharp = cd.solve(P.d_optimal([[1.0, 1.0], [1.0, -1.0]], noise_variance=[1.0, 1e24]))
+    with pytest.raises(cd.UnidentifiableError, match="rank 1 of 2"):
+        cd.solve(P.xy_allocation([[1.0, 1.0], [1.0, 1.0 + 2e-12]], items=np.eye(2)), warm_start=sharp)
