@@ -87,7 +87,7 @@ class AskTell(ABC):
         if not isinstance(observations, Observations):
             raise InputError(
                 f"observations must be Observations, got {type(observations).__name__}; "
-                "summarise single rewards with Observations.from_rewards"
+                "summarise single rewards with convexdesign.estimation.Observations.from_rewards"
             )
         if observations.n_arms != self._n_arms:
             raise InputError(f"observations are of {observations.n_arms} arms, the batch of {self._n_arms}")
