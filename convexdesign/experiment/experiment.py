@@ -137,12 +137,21 @@ class Experiment:
             return self._ledger.phase is Phase.DONE
 
     def result(self) -> Result:
-        """What was found. Raises InputError while results are awaited."""
-        if not self.done:
-            left = int(self._ledger.open.outstanding.sum()) if self._ledger.open else 0
-            raise InputError(f"the experiment is not done: results of {left} pulls are awaited")
-        assert self._ledger.finished is not None
-        return result_from(self._ledger.finished)
+        """What was found. Raises InputError before the end, and asks for nothing: no batch is opened."""
+        with self._lock:
+            found, asked = self.result_if_done(), self._ledger.open
+        if found is not None:
+            return found
+        if asked is None:
+            raise InputError("the experiment is not done: its next batch is due; call ask()")
+        raise InputError(f"the experiment is not done: results of {int(asked.outstanding.sum())} pulls are awaited")
+
+    def result_if_done(self) -> Result | None:
+        """What was found; None before the end. Asks for nothing: no batch is opened."""
+        with self._lock:
+            self._advance(asking=False)
+            finished = self._ledger.finished
+        return None if finished is None else result_from(finished)
 
     def status(self) -> Standing:
         """Where the experiment stands; nothing is planned or written."""
@@ -368,8 +377,12 @@ class Experiment:
             folded = fold(self._ledger.results, current.ids, self._ledger.n_arms)
             write(Draft(Kind.CLOSED, {"batch": max(current.ids)} | summary(folded)))
 
-    def _advance(self) -> None:
-        """Make the next batch, or the result, an event, where one is due."""
+    def _advance(self, *, asking: bool = True) -> None:
+        """Make the next batch, or the result, an event, where one is due; the result alone unless asking.
+
+        That the result is written by whoever sees it first matters: what is amended from then on, is amended by
+        somebody who may know the answer.
+        """
         while True:
             self._look()
             if self._ledger.phase is Phase.STOPPED:
@@ -378,6 +391,12 @@ class Experiment:
                 return
             seen = self._store.seq
             draft, error = self._next()
+            if not asking and draft is not None and draft.kind is not Kind.FINISHED:
+                if draft.kind is Kind.STOPPED:
+                    raise UnidentifiableError(draft.body["message"])
+                if error is not None:
+                    raise error
+                return
             with self._writing() as write:
                 if self._store.seq != seen:
                     continue  # another process was faster

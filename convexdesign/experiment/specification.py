@@ -81,6 +81,11 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
     if newer:
         raise InputError(f"the store's {kind} has {min(newer)}, unknown to this version of convexdesign; upgrade")
     items = specification["items"]
+    chosen = BEFORE.get(kind, {}) | specification["options"]
+    limit = specification["max_samples"]
+    if chosen.get("budget") is not None and limit is not None:
+        # A budget is kept as the limit too, which is the smaller one where a store that is older was given both.
+        chosen["budget"], limit = limit, None
     make: Any = cls
     algorithm: Identifier = make(
         _rows_from(specification["arms"]),
@@ -88,9 +93,9 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
         _objective_from(specification["objective"]),
         specification["delta"],
         epsilon=specification["epsilon"],
-        max_samples=specification["max_samples"],
+        max_samples=limit,
         rng=_generator(specification["rng"]),
-        **BEFORE.get(kind, {}) | specification["options"],
+        **chosen,
     )
     return algorithm
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.experiment.specification import ALGORITHMS
-from convexdesign.identification import Identifier
+from convexdesign.identification import Identifier, MartingaleElimination, Status
+from convexdesign.identification.contradiction import VOID
+from convexdesign.identification.identifier import MOST_SAMPLES
 
 __all__ = ["Standing", "guarantee", "standing_of"]
 
@@ -19,6 +22,8 @@ class Standing:
     rounds: those that are complete. survivors, above, below: items, as in `identification.Result`. pulls_told: results
     that count, in all; pulls_missing were marked as missing, pulls_set_aside belong to batches that count no more.
     guarantee: what the answer is worth; void: the data contradict what it rests on. events: entries in the log.
+    max_samples, budget: limits on all measurements, None where there is none. best_guess: what the answer would be now
+    (items), and p_value: of it being wrong, valid at any time; None where the algorithm has none, or no round is complete.
     """
 
     phase: Phase
@@ -40,6 +45,10 @@ class Standing:
     void: bool
     stopped: str | None
     events: int
+    max_samples: int | None = None
+    budget: int | None = None
+    best_guess: tuple[int, ...] | None = None
+    p_value: float | None = None
 
     @property
     def outstanding(self) -> int:
@@ -58,6 +67,8 @@ def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Sta
     standing = algorithm.standing
     survivors, above, below = (tuple(side.tolist()) for side in (standing.undecided, standing.above, standing.below))
     counted = [a for a in ledger.batches if not a.set_aside]
+    budget = getattr(algorithm, "budget", None)
+    guess = algorithm.confidence() if isinstance(algorithm, MartingaleElimination) and algorithm.rounds else None
     return Standing(
         phase=ledger.phase,
         algorithm=ALGORITHMS[ledger.specification["algorithm"]][0].__name__,
@@ -74,25 +85,45 @@ def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Sta
         pulls_set_aside=sum(int(a.told.sum()) for a in ledger.batches if a.set_aside),
         withdrawn=tuple(ledger.withdrawn),
         amendments=ledger.amendments,
-        guarantee=guarantee(ledger, algorithm.delta, doubts),
+        guarantee=guarantee(ledger, algorithm, doubts),
         void=bool(doubts),
         stopped=ledger.stopped,
         events=ledger.events,
+        max_samples=None if budget is not None or algorithm.max_samples == MOST_SAMPLES else algorithm.max_samples,
+        budget=budget,
+        best_guess=None if guess is None else guess.answer,
+        p_value=None if guess is None else 1.0 - guess.answer_confidence,
     )
 
 
-def guarantee(ledger: Ledger, delta: float, doubts: list[str]) -> str:
+def guarantee(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> str:
     """What the answer is worth after all that happened, in words."""
     if doubts:
-        return "void: " + "; ".join(doubts)
+        return "void: " + "; ".join(doubt.replace(f"{VOID}: ", "") for doubt in doubts)
     provided = []
     missing = sum(int(a.missing.sum()) for a in ledger.batches)
     if missing:
-        results = "1 missing result" if missing == 1 else f"{missing} missing results"
+        results = "1 missing result" if missing == 1 else f"{missing:,} missing results"
         provided.append(f"the {results} (asked for again) went missing whatever the values were")
     if ledger.withdrawn:
         provided.append("arms were withdrawn whatever their rewards were")
     if ledger.amendments:
         provided.append("what was amended was amended whatever answer it leads to")
-    promise = f"the answer is wrong with probability at most {delta:g}"
+    promise = _promise(ledger.finished, algorithm)
     return promise if not provided else f"{promise}, provided that {' and '.join(provided)}"
+
+
+def _promise(finished: dict[str, Any] | None, algorithm: Identifier) -> str:
+    """What the algorithm promises of its answer: the one it gave (a result as plain data), or the one to come."""
+    probability = f"with probability at most {algorithm.delta:g}"
+    status = None if finished is None else Status[finished["status"]]
+    if finished is not None and status is Status.BEST_GUESS:
+        return f"the answer is a best guess; the p-value of its being wrong is {finished['p_value']:.3g}"
+    if status is Status.UNDECIDED:
+        return f"there is no answer; what was eliminated or placed is wrong {probability}"
+    good = status is Status.EPSILON_GOOD or (status is None and algorithm.epsilon > 0)
+    promise = f"the answer is wrong{f' by more than {algorithm.epsilon:g}' if good else ''} {probability}"
+    budget = getattr(algorithm, "budget", None)
+    if status is None and budget is not None:
+        promise += f" (if the budget of {budget:,} measurements is spent first, it is a best guess with a p-value)"
+    return promise

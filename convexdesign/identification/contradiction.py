@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from convexdesign.estimation import Observations, least_squares
 from convexdesign.problem.read import Rows
 
-__all__ = ["GuaranteeWarning", "contradicted_arms", "too_far_from_any_line"]
+__all__ = ["VOID", "GuaranteeWarning", "contradicted_arms", "too_far_from_any_line"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+# What warnings of contradictions say, before the remedy.
+VOID = "the guarantee is void"
 
 
 class GuaranteeWarning(UserWarning):

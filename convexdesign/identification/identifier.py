@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.estimation import AskTell, Batch, Observations
 from convexdesign.identification.allocations import Allocate, Allocation, allocate
-from convexdesign.identification.contradiction import GuaranteeWarning, contradicted_arms, too_far_from_any_line
+from convexdesign.identification.contradiction import VOID, GuaranteeWarning, contradicted_arms, too_far_from_any_line
 from convexdesign.identification.goals import Goal, Standing, as_tuple, goal_for
 from convexdesign.identification.hidden import refuse_hidden
 from convexdesign.identification.result import Result, Round, Status
@@ -124,6 +124,11 @@ class Identifier(AskTell):
         whole = self._usable.size == self.arms.shape[0]
         return found if whole else replace(found, weights=self._on_all_arms(found.weights))
 
+    def _arm_name(self, i: int) -> str:
+        """What an arm is called in messages."""
+        names = self._arm_rows.names
+        return str(i) if names is None else f"{names[i]} (index {i})"
+
     @property
     def _usable_rows(self) -> Rows:
         """The arms that can be pulled."""
@@ -218,8 +223,13 @@ class Identifier(AskTell):
         doubt = None if self._warned else self._doubt(observations)
         if doubt is not None:
             self._warned = True
-            remedy = "the guarantee is void: give wider bounds (on VARIANCES) and start again"
-            warnings.warn(f"{doubt}; {remedy}", GuaranteeWarning, stacklevel=2)
+            warnings.warn(f"{doubt}; {VOID}: {self._remedy()}", GuaranteeWarning, stacklevel=2)
+
+    def _remedy(self) -> str:
+        """What to do about a doubt."""
+        if getattr(self, "known_variances", None) is not None:
+            return "correct the known VARIANCES and start again"
+        return "give wider bounds (on VARIANCES) and start again"
 
     def _doubt(self, observations: Observations) -> str | None:
         """What in the batch just told contradicts the assumptions, or None."""
@@ -230,8 +240,9 @@ class Identifier(AskTell):
         arms = contradicted_arms(observations, *assumed, level)
         low, high = (np.broadcast_to(end, self.arms.shape[0]) for end in assumed)
         if arms.size:
+            more = f" (and {arms.size - 1} more like it)" if arms.size > 1 else ""
             return (
-                f"the rewards of arm {arms[0]} ({arms.size} such arms) have variance "
+                f"the rewards of arm {self._arm_name(arms[0])}{more} have variance "
                 f"{observations.sample_variance()[arms[0]]:g}, which is not between {low[arms[0]]:g} and "
                 f"{high[arms[0]]:g}"
             )

@@ -41,7 +41,8 @@ class MartingaleElimination(Identifier):
     variance_bounds: (low, high) on the noise VARIANCES, or None; high is where the upper confidence ends of the variances
     start, low is used for planning alone. known_variances: (n,) or scalar. noise: "gaussian" or "sub-gaussian" (strictly
     sub-Gaussian). budget: at most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where
-    max_samples gives no answer. Other arguments as in `Identifier`. `confidence()` holds after every round, at any time.
+    max_samples gives no answer; give one of the two. Other arguments as in `Identifier`. `confidence()` holds after every
+    round, at any time.
 
     **Why it is right.** Counts c_k and the leader L_k of round k depend on earlier rounds only, the bounds U_x on those
     and, for Gaussian noise, on the round's own sums of squares, of which its means are independent. Put U' = max(U, s²):
@@ -80,9 +81,12 @@ class MartingaleElimination(Identifier):
         budget: int | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        given = {"max_samples": max_samples, "budget": budget}
-        limits = [whole_limit(name, limit) for name, limit in given.items() if limit is not None]
-        limit = min(limits) if limits else None
+        if budget is not None and max_samples is not None:
+            raise InputError(
+                f"max_samples is {max_samples!r} and budget is {budget!r}; give one: after max_samples there is no answer, "
+                "after a budget the best guess"
+            )
+        limit = max_samples if budget is None else whole_limit("budget", budget)
         super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=limit, rng=rng)
         if noise not in ("gaussian", "sub-gaussian"):
             raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")

@@ -97,6 +97,8 @@ def test_create_says_what_the_answer_rests_on(experiment, store, problem_file):
         "n_items": 3,
         "variance_bounds": [1.0, 2.0],
         "known_variances": False,
+        "max_samples": None,
+        "budget": None,
     }
     assert "exists already" in experiment("create", problem_file, "--variance-bounds", 1, 2).err
 
@@ -132,6 +134,12 @@ def test_algorithms_and_problems(experiment, words, algorithm):
         (["experiment-2-best-arm", "--variance-bounds", "2", "1"], "low <= high"),
         (["experiment-2-best-arm", "--delta", "2"], "delta is 2"),
         (["experiment-2-best-arm", "--algorithm", "rage", "--budget", "9"], "--budget is martingale's alone"),
+        (["soare-xy", "--algorithm", "h-rage", "--budget", "9"], "--budget is martingale's alone"),
+        (["soare-xy", "--algorithm", "oracle"], "--algorithm oracle is unknown; choose from h-rage"),
+        (
+            ["experiment-2-best-arm", "--algorithm", "martingale", "--budget", "9", "--max-samples", "8"],
+            "max_samples is 8 and budget is 9; give one",
+        ),
         (["no-such-problem"], "no-such-problem"),
     ],
 )
@@ -367,6 +375,75 @@ def test_a_spent_budget_is_a_best_guess_with_its_p_value(experiment, problem_fil
     assert (found["status"], found["samples"]) == ("BEST_GUESS", 60)
     assert 0.05 < found["p_value"] <= 1.0
     assert f"p-value        {found['p_value']:.3g}, of the answer being wrong" in experiment("result").out
+    # The promise of a best guess is its p-value, not delta.
+    assert f"best guess; the p-value of its being wrong is {found['p_value']:.3g}" in found["guarantee"]
+    assert "0.05" not in found["guarantee"]
+
+
+def test_limits_and_the_best_guess_of_now_are_shown(experiment, problem_file, tmp_path):
+    made = experiment("create", problem_file, "--algorithm", "martingale", "--budget", 600, "--variance-bounds", 1, 2)
+    assert "budget 600" in made.out
+    assert "noise variances up to 2; the answer rests on that" in made.out
+    assert "if the budget of 600 measurements is spent first, it is a best guess" in experiment("status").out
+    before = json.loads(experiment("status", "--json").out)
+    assert (before["budget"], before["max_samples"], before["best_guess"], before["p_value"]) == (600, None, None, None)
+    for _ in range(2):  # nobody led before the first batch, so that the second bets first
+        batch = rows(experiment("ask").out)
+        lines = [
+            f"{r['batch']}-{r['arm']},{r['arm']},{r['pulls']},{1.0 * (r['arm'] == 'up')},{int(r['pulls'] != '1')}"
+            for r in batch
+        ]
+        told = experiment("tell", results(tmp_path / "r.csv", *lines, header="key,arm,count,mean,variance"))
+        assert told.code == 0, told.err
+    after = json.loads(experiment("status", "--json").out)
+    assert after["best_guess"] == ["up"]
+    assert 0 < after["p_value"] < 1
+    shown = experiment("status").out
+    assert f"best guess     up: p-value {after['p_value']:.3g}" in shown
+    assert "budget 600" in shown
+    assert "open batch" not in shown
+
+
+def test_max_samples_is_shown(experiment, problem_file):
+    made = experiment("create", problem_file, "--variance-bounds", 1, 2, "--max-samples", 10**7, "--json")
+    assert json.loads(made.out)["max_samples"] == 10**7
+    assert "at most 10,000,000" in experiment("status").out
+    assert json.loads(experiment("status", "--json").out)["max_samples"] == 10**7
+
+
+def test_result_asks_for_nothing(begun, tmp_path):
+    before = json.loads(begun("status", "--json").out)
+    assert "waits for" in begun("result").err
+    batch = rows(begun("ask").out)
+    lines = [f"k-{r['arm']},{r['arm']},{r['pulls']},0,1.5" for r in batch]
+    begun("tell", results(tmp_path / "r.csv", *lines, header="key,arm,count,mean,variance"))
+    told = json.loads(begun("status", "--json").out)
+    assert told["phase"] == "READY"
+    assert told["events"] > before["events"]
+    waits = begun("result")
+    assert waits.code == 3
+    assert "not done: the next batch is due" in waits.err
+    assert json.loads(begun("result", "--json").out)["waits_for"] == "the next batch: ask"
+    assert json.loads(begun("status", "--json").out) == told
+
+
+def test_a_void_answer_is_no_success(begun, tmp_path):
+    for _ in range(20):
+        batch = rows(begun("ask").out)
+        if not batch:
+            break
+        # Variance 400 where at most 2 was promised; the means decide at once.
+        lines = [f"k-{r['batch']}-{r['arm']},{r['arm']},{r['pulls']},{1000 * (r['arm'] == 'left')},400" for r in batch]
+        begun("tell", results(tmp_path / "r.csv", *lines, header="key,arm,count,mean,variance"))
+    shown = begun("result")
+    assert shown.code == 3
+    assert "status         IDENTIFIED: void: the data contradict" in shown.out
+    assert "is right with probability" not in shown.out
+    assert shown.out.count("void") == 2  # of the status and of the guarantee, once each
+    assert "the rewards of arm left (index 0)" in shown.out
+    found = json.loads(begun("result", "--json").out)
+    assert found["void"]
+    assert found["meaning"].startswith("void: ")
 
 
 def test_missing_and_withdrawn(begun, tmp_path):

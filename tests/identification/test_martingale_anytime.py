@@ -114,11 +114,12 @@ def test_a_larger_budget_is_worth_more():
     assert mean[0] > mean[1] > mean[2]
 
 
-def test_budget_and_max_samples_together_hold_both():
+def test_a_budget_and_max_samples_are_limits_and_only_one_is_given():
     world = random_world("best-arm", seed=5)
     make = lambda **k: I.MartingaleElimination(world.arms, world.items, delta=1e-6, **k)  # noqa: E731
-    assert play(make(budget=300, max_samples=200), world, 0).samples == 200
-    assert play(make(budget=200, max_samples=300), world, 0).samples == 200
+    with pytest.raises(cd.InputError, match="max_samples is 300 and budget is 400; give one"):
+        make(budget=400, max_samples=300)
+    assert play(make(budget=200), world, 0).samples == 200
     assert play(make(max_samples=300), world, 0).status is STATUS.UNDECIDED
     for wrong in (0, -3, 2.5):
         with pytest.raises(cd.InputError):

@@ -67,22 +67,26 @@ def create(
     The problem says what can be measured and what is asked: xy-allocation and best-arm-oracle for the best item,
     level-set-allocation and level-set-oracle for all items above a threshold. What it states of theta is not used.
     """
+    from convexdesign.cli.experiment.status import limit_text
     from convexdesign.cli.output import print_json, print_line
     from convexdesign.cli.reading import read_problem
+    from convexdesign.cli.report import counted
     from convexdesign.experiment import Experiment
 
+    if algorithm not in ALGORITHMS:
+        raise InputError(f"--algorithm {algorithm} is unknown; choose from {', '.join(ALGORITHMS)}")
+    if budget is not None and algorithm != "martingale":
+        raise InputError(f"--budget is martingale's alone; limit {algorithm} by --max-samples")
     problem = read_problem(stated)
     objective = _objective(problem, level)
     variances = _variances(algorithm, problem, variance_bounds, known_variances, burn_in)
     options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, **variances}
     if budget is not None:
-        if algorithm != "martingale":
-            raise InputError(f"--budget is martingale's alone; limit {algorithm} by --max-samples")
         options["budget"] = budget
     made = _algorithm(algorithm, problem, objective, burn_in, options)
     with Experiment.create(store, made) as x:
         state = x.status()
-    document = {
+    document: dict[str, Any] = {
         "store": str(store),
         "algorithm": state.algorithm,
         "delta": state.delta,
@@ -90,14 +94,19 @@ def create(
         "n_items": len(state.survivors) + len(state.above) + len(state.below),
         "variance_bounds": variances.get("variance_bounds"),
         "known_variances": "known_variances" in variances,
+        "max_samples": state.max_samples,
+        "budget": state.budget,
     }
     if as_json:
         print_json(document)
         return
-    print_line(f"{store}: {state.algorithm} on {x.n_arms} arms, {document['n_items']} items, delta {delta:g}")
+    sizes = f"{counted(x.n_arms, 'arm')}, {counted(document['n_items'], 'item')}"
+    print_line(f"{store}: {state.algorithm} on {sizes}, delta {delta:g}{limit_text(document)}")
     if "variance_bounds" in variances:
         low, high = variances["variance_bounds"]
-        print_line(f"noise variances between {low:g} and {high:g}; the answer rests on that")
+        # Martingale elimination plans with the lower bound, and that is all it does with it.
+        between = f"up to {high:g}" if algorithm == "martingale" else f"between {low:g} and {high:g}"
+        print_line(f"noise variances {between}; the answer rests on that")
 
 
 def _variances(
@@ -132,10 +141,9 @@ def _algorithm(name: str, problem: DesignProblem, objective: Any, burn_in: str, 
             return made.Rage(arms, items, objective, **options)
         case "martingale":
             return made.MartingaleElimination(arms, items, objective, **options)
-        case "static" | "static-g":
+        case _:
             design = "g" if name == "static-g" else "xy"
             return made.StaticAllocation(arms, items, objective, design=design, **options)
-    raise InputError(f"--algorithm {name} is unknown; choose from {', '.join(ALGORITHMS)}")
 
 
 def _objective(problem: DesignProblem, level: float | None) -> Any:

@@ -10,7 +10,7 @@ from convexdesign.cli.experiment.opening import Store, labels, open_store
 if TYPE_CHECKING:
     from convexdesign.experiment import Experiment
 
-__all__ = ["show_state", "state_document", "status"]
+__all__ = ["limit_text", "show_state", "state_document", "status"]
 
 ITEMS_SHOWN = 12
 
@@ -37,9 +37,13 @@ def state_document(x: Experiment) -> dict[str, Any]:
         "waits_for": state.phase.value,
         "algorithm": state.algorithm,
         "delta": state.delta,
+        "max_samples": state.max_samples,
+        "budget": state.budget,
         "rounds": state.rounds,
         "items": x.n_items,
         **{side: [items[i] for i in getattr(state, side)] for side in ("survivors", "above", "below")},
+        "best_guess": None if state.best_guess is None else [items[i] for i in state.best_guess],
+        "p_value": state.p_value,
         "batch": state.batch,
         "asked": state.asked,
         "told": state.told,
@@ -68,16 +72,17 @@ def show_state(document: dict[str, Any]) -> None:
     for side in ("survivors", "above", "below"):
         names = document[side]
         if names or side == "survivors":
-            listed = ", ".join(names[:ITEMS_SHOWN]) + (", ..." if len(names) > ITEMS_SHOWN else "")
-            print_line(f"{side:<14} {len(names):,} of {document['items']:,}: {listed}")
+            print_line(f"{side:<14} {len(names):,} of {document['items']:,}: {_listed(names)}")
+    if document["best_guess"] is not None:
+        guess = _listed(document["best_guess"]) or "no item"
+        print_line(f"{'best guess':<14} {guess}: p-value {document['p_value']:.3g}, of its being wrong")
     if document["batch"] is not None:
         print_line(
             f"{'open batch':<14} {document['batch']}: {document['told']:,} of {document['asked']:,} measurements told "
             f"({document['progress']:.1%})"
         )
-    print_line(
-        f"{'measurements':<14} {document['pulls_told']:,} told, {document['pulls_expected']:,} with the open batch"
-    )
+    expected = f", {document['pulls_expected']:,} with the open batch" if document["batch"] is not None else ""
+    print_line(f"{'measurements':<14} {document['pulls_told']:,} told{expected}{limit_text(document)}")
     for name, what in (("pulls_missing", "missing"), ("pulls_set_aside", "set aside"), ("amendments", "amended")):
         if document[name]:
             print_line(f"{what:<14} {document[name]:,}")
@@ -86,3 +91,14 @@ def show_state(document: dict[str, Any]) -> None:
     if document["stopped"]:
         print_line(f"{'stopped':<14} {document['stopped']}")
     print_line(f"{'guarantee':<14} {document['guarantee']}")
+
+
+def limit_text(document: dict[str, Any]) -> str:
+    """The limit on all measurements, behind a comma; nothing where there is none."""
+    if document["budget"] is not None:
+        return f", budget {document['budget']:,}"
+    return "" if document["max_samples"] is None else f", at most {document['max_samples']:,}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:ITEMS_SHOWN]) + (", ..." if len(names) > ITEMS_SHOWN else "")
