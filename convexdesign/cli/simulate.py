@@ -36,9 +36,9 @@ def simulate(
         typer.Option(
             "--algorithm",
             metavar="NAME",
-            help="May be repeated, or several with commas: h-rage (variances estimated first), rage (one bound for all "
-            "variances), martingale, static and static-g (one design throughout), oracle and oracle-equal-noise (know the "
-            "answer).",
+            help="May be repeated, or several with commas: h-rage (variances estimated first, taken to be of the form "
+            "x'Sigma x; the others, and h-rage with --known-variances, hold for any), rage (one bound for all variances), "
+            "martingale, static and static-g (one design throughout), oracle and oracle-equal-noise (know the answer).",
             show_default=False,
         ),
     ],

@@ -34,6 +34,10 @@ OPTIMAL_ENOUGH = 1e-2
 class HRage(GapElimination):
     """Burn-in with HEAD until every variance is known to a factor of 1.5, then rounds with weighted designs.
 
+    **It assumes a model of the noise:** the variance of arm x is x'Sigma x for some Sigma, as HEAD estimates it. Where the
+    noise has another form the answer may be wrong, with or without a GuaranteeWarning. `Rage`, `MartingaleElimination`,
+    and this class with known_variances hold for variances of any form.
+
     variance_bounds: (low, high), bounds on the noise VARIANCES. burn_in: how long it is, see `burn_in_budget`:
     "sharp" (default), "paper", "released", or "adaptive", which finds out from the data and needs no tight bounds
     (or none at all; see `AdaptiveBurnIn`). noise: "gaussian", or "sub-gaussian" for strictly sub-Gaussian rewards, whose
@@ -160,6 +164,15 @@ class HRage(GapElimination):
                 return self._least_variances, self.variances
             return 0.5 * self._plug_in()[0], 1.5 * self._plug_in()[0]
         return self.variance_bounds
+
+    def _remedy(self) -> str:
+        if self.known_variances is not None or self.variance_model is None:
+            return super()._remedy()
+        other = "use MartingaleElimination, which holds for VARIANCES of any form, or known_variances, and start again"
+        if self.rounds or self.variance_bounds is None:
+            # Wider bounds would not help: the limits are those of the fitted model.
+            return f"the limits are what the model x'Sigma x allows, so that the noise is of another form; {other}"
+        return f"give wider bounds and start again; if they are right, the noise is not of the form x'Sigma x: {other}"
 
     def _doubt(self, observations: Observations) -> str | None:
         if isinstance(self.burn_in, AdaptiveBurnIn) and self.burn_in.contradicted:

@@ -107,7 +107,7 @@ def test_known_bounds_cut_intervals_and_contradictions_are_said(cli, arms, obser
     assert found["high"][1] == 4.0
     wrong = cli(*words, 1.0, 2.0)
     assert wrong.code == 0
-    assert "arm up (1 such arms)" in wrong.err
+    assert "arm up has variance" in wrong.err
     assert "contradicts" in wrong.err
 
 

@@ -152,6 +152,34 @@ def test_contradicted_assumptions_void_the_guarantee_and_say_so(path):
         assert x.status().void
 
 
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        ({"epsilon": 10.0}, "is wrong by more than 10 with", "is wrong by more than 10 with"),
+        ({"max_samples": 1}, "is wrong with probability at most 0.05", "there is no answer; what was eliminated"),
+        ({"budget": 20}, "if the budget of 20 measurements is spent first", "a best guess; the p-value of its"),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_the_guarantee_is_what_the_status_is_worth(path, options, before, after):
+    world = cd.instances.soare(kappa=2.0)
+    env = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=0)
+    make = I.MartingaleElimination if "budget" in options else I.Rage
+    with cd.Experiment.create(path, make(world.arms, variance_bounds=(1.0, 2.0), **options)) as x:
+        assert before in x.status().guarantee
+        result = cd.simulation.simulate(x, env)
+        assert after in x.status().guarantee
+        if result.p_value is not None:
+            assert x.status().guarantee.endswith(f" is {result.p_value:.3g}")
+            assert x.status().p_value == result.p_value
+
+
+def test_result_opens_no_batch(x):
+    with pytest.raises(cd.InputError, match="next batch is due; call ask"):
+        x.result()
+    assert (x.open_batch, x.status().events) == (None, 1)
+
+
 def test_an_experiment_of_another_process_is_opened_again(x):
     x._store._owner += 1
     with pytest.raises(cd.StoreError, match="opened by another process"):

@@ -49,6 +49,13 @@ def test_every_algorithm_is_covered():
     assert {type(a) for a in ALL} == {cls for cls, _ in ALGORITHMS.values()}
 
 
+def test_a_store_that_was_given_both_limits_ends_at_the_smaller_one_with_a_guess():
+    """Budgets were once allowed beside max_samples; the smaller was kept as max_samples."""
+    description = describe(I.MartingaleElimination(*COMMON, budget=5_000))
+    old = algorithm_from(description | {"max_samples": 300})
+    assert (old.budget, old.max_samples) == (300, 300)
+
+
 def test_names_and_single_precision_come_through():
     frame = pd.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0]}, index=["left", "right"])
     again = algorithm_from(describe(I.Rage(frame, variance_bounds=(1, 1))))

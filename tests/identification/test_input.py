@@ -189,6 +189,22 @@ def test_rewards_that_deny_the_bounds_void_the_guarantee(name):
     assert re.search("guarantee is void.*VARIANCES", str(caught[0].message))
 
 
+def test_noise_that_is_no_quadratic_form_is_no_fault_of_the_bounds():
+    """Variances 1, 1, 9, 9 of e1, e2, e1 + e2 and e1 - e2: x'Sigma x has as much on the diagonals as on the axes, twice."""
+    arms = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+    environment = cd.simulation.LinearEnvironment(arms, [1.0, 0.8], [1.0, 1.0, 9.0, 9.0], rng=1)
+    with pytest.warns(I.GuaranteeWarning) as caught:
+        cd.simulation.simulate(I.HRage(arms, variance_bounds=(0.5, 10.0)), environment)
+    (message,) = (str(w.message) for w in caught)
+    assert "wider bounds" not in message
+    assert re.search("void: .*x'Sigma x.*MartingaleElimination.*known_variances", message)
+    # With bounds that are too narrow for the burn-in already, they are the first thing to look at.
+    with pytest.warns(I.GuaranteeWarning, match="give wider bounds"):
+        cd.simulation.simulate(I.HRage(arms, variance_bounds=(0.01, 0.02)), environment)
+    with pytest.warns(I.GuaranteeWarning, match="correct the known VARIANCES"):
+        cd.simulation.simulate(I.HRage(arms, known_variances=0.01), environment)
+
+
 def test_rewards_below_the_lower_bound_and_wrong_known_variances():
     environment = cd.simulation.LinearEnvironment(ARMS, WORLD.theta, WORLD.noise_variance, rng=1)
     for algorithm in (

@@ -31,7 +31,8 @@ def create(
         typer.Option(
             "--algorithm",
             metavar="NAME",
-            help=f"{', '.join(ALGORITHMS)}: h-rage estimates the variances first, rage knows one bound for all of them, "
+            help=f"{', '.join(ALGORITHMS)}: h-rage estimates the variances first and takes them to be of the form x'Sigma x, "
+            "where the others (and h-rage with --known-variances) hold for any; rage knows one bound for all of them, "
             "martingale needs neither, static never adapts its design.",
         ),
     ] = "h-rage",
