@@ -41,6 +41,8 @@ MOST_STEPS = 12
 RENEWED = 0.1
 # Information squared up keeps half the digits: it is, where the spread of scales is no more than this.
 CHOLESKY_SPREAD = 1e-2
+# The information of a coarse design is the identity up to rounding, and up to this after any change worth the name.
+SAME_INFORMATION = 1e-7
 # Coordinates of a related problem are taken only where their condition is below the first, and where R W is the identity
 # but for the second.
 MOST_CONDITION = 1e6
@@ -143,27 +145,55 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
     Raises InputError when all arms are zero or all targets are, UnidentifiableError when a target lies outside the
     range of the arms (tolerance TARGET_TOLERANCE relative to the target's own size).
     """
-    arms = problem.arms
-    held = np.zeros((0, arms.d)) if problem.prior is None else psd_root(problem.prior)
-    allowed = problem.weight_set.allowed(arms.n)
-    # An arm that may have no weight is as good as not there, but for its place.
-    sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
-    rows = np.vstack([held, stacked(arms.take(sample))])
-    first = None
-    if related is not None and rows[len(held) :].any() and _serve(related, rows):
-        basis, inverse = related.basis, related.inverse
-        first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
+    sample, held, rows = _measured(problem)
+    if related is not None and _same(related, problem, sample, rows):
+        basis, inverse, coarse, weights = related.basis, related.inverse, related.coarse, related.coarse_weights
     else:
-        sample, rows, basis, inverse = _coordinates(problem, sample, rows, len(held))
-    keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, len(held), problem.responses, first)
-    basis, inverse = basis @ whitening, unwhitening @ inverse
+        first = None
+        if related is not None and rows[held:].any() and _serve(related, rows):
+            basis, inverse = related.basis, related.inverse
+            first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
+        else:
+            sample, rows, basis, inverse = _coordinates(problem, sample, rows, held)
+        keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, held, problem.responses, first)
+        basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
     if problem.criterion is Criterion.MINIMAX:
         target_scale = problem.targets.size(basis)
         if not target_scale > 0:
             raise InputError("all targets are zero: there is nothing to estimate; give at least one nonzero target")
     else:
         target_scale = 1.0
-    return Canonical(problem, basis, inverse, sample[keep], weights, target_scale)
+    return Canonical(problem, basis, inverse, coarse, weights, target_scale)
+
+
+def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
+    """Arms to find coordinates from, and rows: as many as the second number for what is held, then those of the arms."""
+    arms = problem.arms
+    held = np.zeros((0, arms.d)) if problem.prior is None else psd_root(problem.prior)
+    allowed = problem.weight_set.allowed(arms.n)
+    # An arm that may have no weight is as good as not there, but for its place.
+    sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
+    return sample, len(held), np.vstack([held, stacked(arms.take(sample))])
+
+
+def _same(related: Canonical, problem: DesignProblem, sample: Indices, rows: Floats) -> bool:
+    """Whether nothing has changed that coordinates depend on; all of R^d is spanned by these rows then, as it was."""
+    before = related.problem
+    if related.rank != problem.arms.d or before.responses != problem.responses or before.arms.n != problem.arms.n:
+        return False
+    last = rows.shape[0] - problem.responses
+    if sample.size == 0 or not np.array_equal(stacked(before.arms.take(sample[-1:])), rows[last:]):
+        return False  # most often that is all it takes to see a change
+    then, held, were = _measured(before)
+    if not (np.array_equal(then, sample) and np.array_equal(were, rows) and np.array_equal(related.coarse, sample)):
+        return False
+    # Arrays can be changed by their owner after a problem was stated: then both problems see the change, and the
+    # coordinates do not.
+    each = np.repeat(related.coarse_weights, problem.responses)
+    with np.errstate(over="ignore", invalid="ignore"):
+        image = rows @ related.basis
+        information = (image.T * np.concatenate([np.ones(held), each])) @ image
+    return bool(np.abs(information - np.eye(related.rank)).max() <= SAME_INFORMATION)
 
 
 def _serve(related: Canonical, rows: Floats) -> bool:

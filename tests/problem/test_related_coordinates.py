@@ -109,6 +109,19 @@ def test_weights_that_faded_in_a_chain_can_come_back():
         assert_canonical(warm.canonical)
 
 
+def test_the_same_arms_keep_their_coordinates_and_arms_changed_in_place_do_not():
+    items = RNG.standard_normal((6, 4))
+    form = canonicalise(P.xy_allocation(X, items, noise_variance=NOISE))
+    fewer = canonicalise(P.xy_allocation(X, items[:4], noise_variance=NOISE), form)
+    np.testing.assert_array_equal(fewer.basis, form.basis)
+    assert_canonical(fewer)
+    arms = np.asfortranarray(RNG.standard_normal((60_000, 4)))
+    before = canonicalise(P.g_optimal(arms))
+    arms *= np.geomspace(1.0, 40.0, len(arms))[:, None]
+    after = P.g_optimal(arms)
+    assert_canonical(canonicalise(after, before))
+
+
 def test_a_loan_never_raises_the_rank():
     """What is measured is decided in equilibrated coordinates, however sharply others could resolve it."""
     start = None
