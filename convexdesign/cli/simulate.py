@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from convexdesign.estimation import Batch, Observations
     from convexdesign.identification import Identifier, Result
     from convexdesign.problem import DesignProblem
     from convexdesign.simulation import LinearEnvironment
@@ -76,7 +78,8 @@ def simulate(
     """Run identification algorithms on a problem whose answer is known.
 
     FILE states a best-arm-oracle or a level-set-oracle: its theta and noise variances are the truth that is simulated,
-    and only the oracles are told. The same seed gives the same runs, whatever --jobs is.
+    and only the oracles are told. The same seed gives the same runs, whatever --jobs is. Runs are void whose rewards
+    contradict what the algorithm was told of the variances.
     """
     from convexdesign.cli.files import check_writable
     from convexdesign.cli.output import print_json
@@ -100,11 +103,12 @@ def simulate(
         max_samples,
         budget,
     )
-    bound = bound_of(settings)
+    # The bound is for answers that are right, which those right up to epsilon need not be.
+    bound = bound_of(settings) if epsilon == 0 else None
     runs = run_all(names, settings, replications, jobs, seed, progress)
     table = summary(runs, bound)
     if output is not None:
-        runs.drop(columns="answer").to_csv(output, index=False)
+        runs.drop(columns=["answer", "doubt"]).to_csv(output, index=False)
     if as_json:
         print_json(document(table, settings, replications, seed, bound))
     else:
@@ -206,8 +210,44 @@ def environment(world: World, rng: np.random.Generator) -> LinearEnvironment:
     return LinearEnvironment(world.arms, world.theta, world.noise_variance, noise=world.noise, rng=rng)
 
 
-def record(world: World, result: Result, _: LinearEnvironment) -> dict[str, Any]:
+class Watched:
+    """An algorithm whose GuaranteeWarning is kept, for the table, instead of shown: there may be one in every run."""
+
+    def __init__(self, algorithm: Identifier) -> None:
+        self.algorithm = algorithm
+        self.doubt: str | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.algorithm.done
+
+    def ask(self) -> Batch:
+        return self.algorithm.ask()
+
+    def tell(self, batch: Batch, observations: Observations) -> None:
+        from convexdesign.identification import GuaranteeWarning
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", GuaranteeWarning)
+            self.algorithm.tell(batch, observations)
+        for warning in caught:
+            if issubclass(warning.category, GuaranteeWarning):
+                self.doubt = str(warning.message)
+            else:
+                warnings.warn(warning.message, stacklevel=2)
+
+    def result(self) -> tuple[Result, str | None]:
+        return self.algorithm.result(), self.doubt
+
+
+def watched(name: str, settings: Settings, rng: np.random.Generator) -> Watched:
+    """The algorithm of a name, fresh, and watched."""
+    return Watched(build(name, settings, rng))
+
+
+def record(world: World, found: tuple[Result, str | None], _: LinearEnvironment) -> dict[str, Any]:
     """What is kept of one run; an answer good up to the epsilon that it claims is right."""
+    result, doubt = found
     undecided = result.status.name == "UNDECIDED"
     return {
         "samples": result.samples,
@@ -217,6 +257,8 @@ def record(world: World, result: Result, _: LinearEnvironment) -> dict[str, Any]
         "answer": result.answer,
         "undecided": undecided,
         "correct": not undecided and is_right(world, result.answer, result.epsilon),
+        "void": doubt is not None,
+        "doubt": doubt,
     }
 
 
@@ -241,6 +283,7 @@ def run_all(
     import pandas as pd
 
     from convexdesign.cli.output import say
+    from convexdesign.cli.report import counted
     from convexdesign.simulation import replicate
 
     # What is wrong with the settings is said here, before the work, not by a worker.
@@ -249,7 +292,7 @@ def run_all(
         build(name, settings, np.random.default_rng(0))
     frames = []
     for name in names:
-        make: Callable[..., Any] = partial(build, name, settings)
+        make: Callable[..., Any] = partial(watched, name, settings)
         if progress:
             say(f"{name}: {replications} runs")
         world = settings.world
@@ -263,17 +306,20 @@ def run_all(
             record=partial(record, world),
         )
         rows.insert(0, "algorithm", name)
+        doubts = rows["doubt"].dropna()
+        if len(doubts):
+            say(f"warning: {name}: void in {len(doubts):,} of {counted(len(rows), 'run')}; the first: {doubts.iloc[0]}")
         frames.append(rows)
     return pd.concat(frames, ignore_index=True)
 
 
-def summary(runs: pd.DataFrame, bound: float) -> pd.DataFrame:
-    """One row an algorithm: errors, undecided runs, samples with their standard error, burn-in and rounds."""
+def summary(runs: pd.DataFrame, bound: float | None) -> pd.DataFrame:
+    """One row an algorithm: errors, undecided and void runs, samples with their standard error, burn-in and rounds."""
     from convexdesign.simulation import comparison_table
 
     table = comparison_table(runs, bound).set_index("algorithm")
-    means = runs.groupby("algorithm")[["burn_in_samples", "rounds"]].mean()
-    return table.join(means).reset_index()
+    groups = runs.groupby("algorithm")
+    return table.join(groups[["burn_in_samples", "rounds"]].mean()).join(groups["void"].sum()).reset_index()
 
 
 def bound_of(settings: Settings) -> float:
@@ -284,7 +330,9 @@ def bound_of(settings: Settings) -> float:
     return lower_bound(world.arms, world.items, world.theta, world.objective, world.noise_variance, settings.delta)
 
 
-def document(table: pd.DataFrame, settings: Settings, replications: int, seed: int, bound: float) -> dict[str, Any]:
+def document(
+    table: pd.DataFrame, settings: Settings, replications: int, seed: int, bound: float | None
+) -> dict[str, Any]:
     """The table and all that it depends on."""
     from convexdesign.cli.report import problem_document
 
@@ -304,7 +352,7 @@ def document(table: pd.DataFrame, settings: Settings, replications: int, seed: i
     }
 
 
-def show(table: pd.DataFrame, settings: Settings, replications: int, bound: float) -> None:
+def show(table: pd.DataFrame, settings: Settings, replications: int, bound: float | None) -> None:
     """The table for a reader."""
     from convexdesign.cli.output import print_line, print_table
     from convexdesign.cli.report import counted
@@ -315,11 +363,13 @@ def show(table: pd.DataFrame, settings: Settings, replications: int, bound: floa
     what = "the best item" if world.problem.kind == KINDS[0] else f"items above {world.objective.threshold:g}"
     print_line(f"{what}: {answer}; {counted(world.problem.n_arms, 'arm')}, {counted(world.items.n, 'item')}")
     print_line(f"{counted(replications, 'run')} each, {world.noise} noise, delta {settings.delta:g}")
+    least = "" if bound is None else f"; no algorithm needs fewer than {bound:,.0f} on average"
     told = "known variances where an algorithm uses them" if settings.known_variances else "variances unknown"
-    print_line(f"{told}, bounds {low:g} to {high:g}; no algorithm needs fewer than {bound:,.0f} on average")
+    print_line(f"{told}, bounds {low:g} to {high:g}{least}")
     print_line()
+    columns = ("algorithm", "samples", "std. error", "of them burn-in", "rounds", "errors", "undecided", "void")
     print_table(
-        ("algorithm", "samples", "std. error", "of them burn-in", "rounds", "errors", "undecided", "times the bound"),
+        (*columns, "times the bound") if bound is not None else columns,
         [
             (
                 row.algorithm,
@@ -329,7 +379,8 @@ def show(table: pd.DataFrame, settings: Settings, replications: int, bound: floa
                 f"{row.rounds:.1f}",
                 f"{row.errors} of {row.runs}",
                 str(row.undecided),
-                f"{row.times_lower_bound:.2f}",
+                str(row.void),
+                *([f"{row.times_lower_bound:.2f}"] if bound is not None else []),
             )
             for row in table.itertuples()
         ],

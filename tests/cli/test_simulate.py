@@ -106,6 +106,31 @@ def test_epsilon_counts_near_misses_as_right(cli):
     assert near["mean_samples"] < exact["mean_samples"]
 
 
+def test_the_bound_is_for_right_answers_alone(cli):
+    words = (SETTING, "--algorithm", "rage", "--replications", 2, "--no-progress")
+    found = document(cli("simulate", *words, "--epsilon", 1.0, "--json"))
+    assert found["lower_bound"] is None
+    assert "times_lower_bound" not in found["algorithms"][0]
+    shown, exact = (cli("simulate", *words, "--epsilon", epsilon).out for epsilon in (1.0, 0.0))
+    for text in ("times the bound", "no algorithm needs fewer"):
+        assert text not in shown
+        assert text in exact
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_void_runs_are_counted_and_said_once(cli, tmp_path, jobs):
+    """Variances 1 and 2 where the algorithms are told that none is above .02."""
+    words = ("two-gap.toml", "--algorithm", "rage,oracle", "--variance-bounds", 0.01, 0.02, "--replications", 3)
+    result = cli("simulate", *words, "--no-progress", "--jobs", jobs, "--output", tmp_path / "runs.csv", "--json")
+    rows = {row["algorithm"]: row for row in document(result)["algorithms"]}
+    assert (rows["rage"]["void"], rows["oracle"]["void"]) == (3, 0)
+    assert result.err.count("warning") == 1
+    assert "rage: void in 3 of 3 runs; the first: the rewards" in result.err
+    with (tmp_path / "runs.csv").open(newline="") as file:
+        assert [row["void"] for row in csv.DictReader(file)] == ["True"] * 3 + ["False"] * 3
+    assert "void" in cli("simulate", *words, "--no-progress").out
+
+
 def test_options_reach_the_algorithms(cli):
     words = ("two-gap.toml", "--algorithm", "h-rage", "--replications", 2)
     known = simulated(cli, *words, "--known-variances")["algorithms"][0]
