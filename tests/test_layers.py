@@ -25,7 +25,7 @@ LAYERS = (
     ("estimation",),
     ("identification",),
     ("simulation", "experiment"),
-    ("instances", "tables", "matching", "problemfile", "reproduce", "explore", "cli"),
+    ("instances", "tables", "matching", "problemfile", "reproduce", "explore", "cli", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -275,6 +275,12 @@ def test_help_imports_nothing_heavy(words):
     assert done.stderr == "[]\n"
 
 
+@pytest.mark.parametrize("module", ["convexdesign", "convexdesign.cli"])
+def test_python_runs_the_package(module):
+    command = [sys.executable, "-m", module, "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("convexdesign ")
+
+
 def test_main_takes_the_process_arguments_by_default(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["convexdesign", "--version"])
     assert main() == 0
