@@ -14,6 +14,9 @@ from convexdesign.cli.statement import Statement, states_problem
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from convexdesign.problem import DesignProblem
     from convexdesign.verify import Verification
 
@@ -60,7 +63,7 @@ def verify(
         typer.Option("--match-tol", help="How far a point may be from its arm, as a share of each column's range."),
     ] = 1e-6,
     normalise: Annotated[
-        bool, typer.Option("--normalise", help="Divide the weights in --design by their sum, where they were rounded.")
+        bool, typer.Option("--normalise", help="Divide the weights by their sum, where they were rounded.")
     ] = False,
     tol: Annotated[
         float | None,
@@ -97,11 +100,13 @@ def verify(
         raise InputError(f"--tol {tol:g} must be positive")
     check_picture(plot)
     problem = read_problem(stated)
+    if sum(path is not None for path in (weights, counts, design)) != 1:
+        raise InputError("give exactly one of --weights, --counts and --design")
     if design is None:
         given = read_design(problem, weights, counts, stated)
+        if weights is not None:
+            given = {"weights": summing_to_one(given["weights"], weights, normalise)}
     else:
-        if weights is not None or counts is not None:
-            raise InputError("give exactly one of --weights, --counts and --design")
         options: dict[str, Any] = {
             "column": column,
             "measure": measure and measure.value,
@@ -125,6 +130,21 @@ def verify(
         if tol is not None:
             print_line(f"{'gap':<16} {result.gap:.1e}: {'within' if good else 'NOT within'} the tolerance {tol:.1e}")
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
+
+
+def summing_to_one(values: NDArray[np.float64], path: Path, normalise: bool) -> NDArray[np.float64]:
+    """The weights, divided by their sum where that is wanted; InputError where it is needed."""
+    from convexdesign.verify.efficiency import SUM_TOLERANCE
+
+    total = float(values.sum())
+    if normalise and total > 0:
+        return values / total
+    if total > 0 and abs(total - 1.0) > SUM_TOLERANCE:
+        raise InputError(
+            f"{path}: the weights sum to {total:.9g}, not 1; --normalise divides them by their sum, --counts takes whole "
+            "numbers of measurements"
+        )
+    return values
 
 
 def say_matched(given: dict[str, Any], path: Path, as_json: bool) -> None:

@@ -12,7 +12,17 @@ from convexdesign.errors import InputError
 from convexdesign.matching.listing import Listing
 from convexdesign.problem.read import Rows
 
-__all__ = ["SUM_TOLERANCE", "Effort", "Measure", "checked", "effort_at", "effort_column", "kind_of"]
+__all__ = [
+    "LABELS",
+    "SUM_TOLERANCE",
+    "Effort",
+    "Measure",
+    "checked",
+    "effort_at",
+    "effort_column",
+    "is_labelled",
+    "kind_of",
+]
 
 Floats = NDArray[np.float64]
 Measure = Literal["weights", "counts"]
@@ -34,6 +44,8 @@ HEADS: dict[Measure, list[str]] = {
         "runs",
     ],
 }
+# How columns of numbers are headed that name the arms.
+LABELS = ("arm", "arms", "name", "names", "label", "index", "id", "run")
 # Weights whose sum is further from one than this are not proportions, or were rounded.
 SUM_TOLERANCE = 1e-6
 
@@ -67,10 +79,28 @@ def effort_column(rows: Rows, listing: Listing, column: str | None, measure: Mea
     own = set(rows.columns or ())
     kinds: tuple[Measure, ...] = ("weights", "counts") if measure is None else (measure,)
     found = [j for j, name in enumerate(columns) if name not in own and kind_of(name) in kinds]
+    if len(found) == 2 and is_labelled(rows, listing) and (counts := _rounded(listing, found)) is not None:
+        return counts
     if len(found) > 1:
         names = " and ".join(repr(columns[j]) for j in found)
-        raise InputError(f"{listing.source}: columns {names} could both be the effort; name one as column")
+        raise InputError(f"{listing.source}: columns {names} could both be the effort; say which by column (--column)")
     return found[0] if found else None
+
+
+def is_labelled(rows: Rows, listing: Listing) -> bool:
+    """Whether a column names the arms."""
+    own = set(rows.columns or ())
+    return listing.labels is not None or any(c.lower() in LABELS and c not in own for c in listing.columns or ())
+
+
+def _rounded(listing: Listing, pair: list[int]) -> int | None:
+    """The counts, where the columns are weights and the counts that they were rounded to, as `solve --round` writes them."""
+    by_kind = {kind_of(listing.columns[j]): j for j in pair} if listing.columns is not None else {}
+    if set(by_kind) != {"weights", "counts"}:
+        return None
+    weights, counts = (listing.values[:, by_kind[kind]] for kind in ("weights", "counts"))
+    whole = bool(np.all(counts == np.floor(counts)))
+    return by_kind["counts"] if whole and abs(float(weights.sum()) - 1.0) <= SUM_TOLERANCE else None
 
 
 def kind_of(name: str) -> Measure | None:

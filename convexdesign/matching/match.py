@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.matching.effort import SUM_TOLERANCE, Effort, Measure, checked, effort_at, effort_column, kind_of
+from convexdesign.matching.effort import (
+    LABELS,
+    SUM_TOLERANCE,
+    Effort,
+    Measure,
+    checked,
+    effort_at,
+    effort_column,
+    is_labelled,
+    kind_of,
+)
 from convexdesign.matching.listing import Listing, read_listing
 from convexdesign.matching.nearest import coordinate_scale, nearest_arms
 from convexdesign.problem import DesignProblem
@@ -19,8 +29,6 @@ __all__ = ["match_design", "match_listing"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-# How columns of numbers are headed that name the arms.
-LABELS = ("arm", "arms", "name", "names", "label", "index", "id", "run")
 # Distances this close are equal: no file tells such arms apart.
 EQUAL = 1e-9
 # Points named in a message.
@@ -46,7 +54,8 @@ def match_design(
     otherwise they are all columns but the last one's effort, in order.
 
     The effort: weights= or counts= (k,), one a point; or the column headed weight, proportion, share, ... or count, n, reps,
-    freq, ...; or the one named by column=, which is counts where all are whole and do not sum to 1, unless measure= says
+    freq, ... (the counts, where a file that names the arms has weights and what they were rounded to, as `solve --round`
+    writes it); or the one named by column=, which is counts where all are whole and do not sum to 1, unless measure= says
     what it is ("weights" or "counts"). Without any, every row is one measurement. Weights must sum to 1 (to 1e-6), unless
     normalise=True divides them by their sum.
 
@@ -95,11 +104,17 @@ def match_listing(
     at = effort_column(rows, listing, column, measure)
     effort = Effort("counts", np.ones(listing.rows)) if at is None else effort_at(listing, at, measure)
     rest = [j for j in range(listing.values.shape[1]) if j != at]
-    if listing.columns is not None and (rows.columns is not None or len(rest) > rows.d):
+    if listing.columns is not None and (rows.columns is not None or len(rest) > rows.d or _only_names(rows, listing)):
         # The other of a weight and a count, where one was chosen.
         own = set(rows.columns or ())
         rest = [j for j in rest if listing.columns[j] in own or kind_of(listing.columns[j]) is None]
     return _collected(rows, listing, rest, effort, tol, normalise)
+
+
+def _only_names(rows: Rows, listing: Listing) -> bool:
+    """Whether all columns but those of names are headed like weights or counts: no coordinates then."""
+    columns = [name for name in listing.columns or () if name.lower() not in LABELS]
+    return is_labelled(rows, listing) and all(kind_of(name) is not None for name in columns)
 
 
 def _collected(

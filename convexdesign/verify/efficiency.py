@@ -107,5 +107,5 @@ def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
             raise InputError(f"counts[{broken[0]}] is {values[broken[0]]:g}; counts are whole numbers")
         return problem.effort(values)
     if abs(total - 1.0) > SUM_TOLERANCE:
-        raise InputError(f"weights sum to {total:.9g}, not 1; divide them by their sum, or pass counts=")
+        raise InputError(f"weights sum to {total:.9g}, not 1; divide them by their sum, or give them as counts")
     return values

@@ -137,6 +137,35 @@ def test_listed_designs_that_do_not_fit_are_refused(cli, square, tmp_path, text,
     assert result.out == ""
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["names", "indices"])
+def test_the_file_that_solve_wrote_is_a_design(cli, identity, tmp_path, named):
+    """It holds weights and the counts that they were rounded to: the counts, unless told otherwise."""
+    arms = tmp_path / "arms.csv"
+    arms.write_text("name,a,b\nfirst,1,0\nsecond,0,1\n" if named else "1,0\n0,1\n")
+    solved = tmp_path / "solved.csv"
+    assert cli("solve", arms, "--problem", "xy-allocation", "--round", 3, "--output", solved).code == 0
+    base = ("verify", arms, "--problem", "xy-allocation", "--design", solved)
+    assert "design           counts of 2 arms" in cli(*base).out
+    assert "design           counts of 2 arms" in cli(*base, "--column", "count").out
+    for words in (("--column", "weight"), ("--measure", "weights")):
+        assert "design           weights of 2 arms" in cli(*base, *words).out
+    # What is no pair of weights and their counts is not guessed.
+    solved.write_text("arm,weight,count\n0,0.5,1\n1,0.7,2\n")
+    assert "say which by column (--column)" in cli(*base).err
+
+
+def test_weights_that_were_rounded_are_normalised(cli, identity, tmp_path):
+    base = ("verify", identity, "--problem", "xy-allocation", "--weights", written(tmp_path, "0.51\n0.51\n"))
+    refused = cli(*base)
+    assert refused.code == 2
+    assert "sum to 1.02, not 1; --normalise divides them" in refused.err
+    assert cli(*base, "--normalise", "--tol", 1e-6).code == 0
+
+
+def test_all_ways_to_give_a_design_are_named(cli, identity):
+    assert "--weights, --counts and --design" in cli("verify", identity, "--problem", "xy-allocation").err
+
+
 def test_settings_go_through_the_formula(cli, tmp_path):
     """A quadratic in a and a category: the listed rows are settings, in another order, with a column of counts."""
     table = tmp_path / "factors.csv"
