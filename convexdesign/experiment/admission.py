@@ -44,7 +44,7 @@ def admit(ledger: Ledger, part: RewardRows | Summary) -> tuple[RewardRows | Summ
     new = _new_part(ledger, part)
     counts = np.zeros(ledger.n_arms, dtype=np.int64) if new is None else pulls_in(new, ledger.n_arms)
     if new is not None:
-        refuse_surplus(asked, counts)
+        refuse_surplus(ledger, asked, counts)
     accepted = 0 if new is None else len(new.keys)
     left = int(asked.outstanding.sum() - counts.sum())
     return new, Receipt(part.batch, accepted, len(part.keys) - accepted, int(counts.sum()), left)
@@ -67,7 +67,7 @@ def pulls_in(part: RewardRows | Summary, n_arms: int) -> Counts:
     return np.bincount(part.arms, minlength=n_arms).astype(np.int64)
 
 
-def refuse_surplus(asked: Asked, counts: Counts) -> None:
+def refuse_surplus(ledger: Ledger, asked: Asked, counts: Counts) -> None:
     """InputError where a batch takes no results, or not so many of some arm."""
     number = asked.batch.id
     if asked.set_aside:
@@ -76,9 +76,10 @@ def refuse_surplus(asked: Asked, counts: Counts) -> None:
     if surplus.size:
         i = int(surplus[0])
         missing = f" and {asked.missing[i]} marked as missing" if asked.missing[i] else ""
+        others = f" (so have {surplus.size - 1} other arms too many)" if surplus.size > 1 else ""
         raise InputError(
-            f"arm {i}: batch {number} asks for {asked.batch.counts[i]} pulls, {asked.told[i]} were told before{missing}, "
-            f"and now {counts[i]} more ({surplus.size} arms have too many); nothing was recorded"
+            f"arm {_arm(ledger, i)}: batch {number} asks for {asked.batch.counts[i]} pulls, {asked.told[i]} were told "
+            f"before{missing}, and now {counts[i]} more{others}; nothing was recorded"
         )
 
 
@@ -94,7 +95,7 @@ def _new_part(ledger: Ledger, part: RewardRows | Summary) -> RewardRows | Summar
             fresh.append(k)
         elif known != part.content(k):
             raise ConflictError(
-                f"key {key!r} was told before with other content ({_words(known)}) than now ({_words(part.content(k))}); "
+                f"key {key!r} was told before with other content: {_difference(ledger, known, part.content(k))}; "
                 "nothing was recorded. If the first was wrong, amend it; if this is another result, give it another key"
             )
     if isinstance(part, Summary) or not fresh:
@@ -102,7 +103,35 @@ def _new_part(ledger: Ledger, part: RewardRows | Summary) -> RewardRows | Summar
     return RewardRows(part.batch, [part.keys[k] for k in fresh], part.arms[fresh], part.rewards[fresh])
 
 
-def _words(content: Content) -> str:
-    if content.count is None:
-        return f"batch {content.batch}, arm {content.arms[0]}, reward {content.values[0]!r}"
-    return f"batch {content.batch}, {sum(content.count)} pulls of {len(content.arms)} arms"
+def _arm(ledger: Ledger, i: int) -> str:
+    """What an arm is called in messages."""
+    names = ledger.specification["arms"]["names"]
+    return str(i) if names is None else f"{names[i]} (index {i})"
+
+
+def _difference(ledger: Ledger, old: Content, new: Content) -> str:
+    """The first thing in which two contents differ, then and now."""
+    if old.batch != new.batch:
+        return f"for batch {old.batch}, now for batch {new.batch}"
+    if (old.count is None) != (new.count is None):
+        then, now = ("a single reward" if c.count is None else "counts and means" for c in (old, new))
+        return f"{then}, now {now}"
+    if old.arms != new.arms:
+        if len(old.arms) == len(new.arms) == 1:
+            return f"of arm {_arm(ledger, old.arms[0])}, now of arm {_arm(ledger, new.arms[0])}"
+        i = min(set(old.arms) ^ set(new.arms))
+        then, now = ("with" if i in content.arms else "without" for content in (old, new))
+        return f"{then} arm {_arm(ledger, i)}, now {now} it"
+    fields = ("reward",) if old.count is None else ("count", "mean", "m2")
+    for place, i in enumerate(old.arms):
+        for field, was, now_is in zip(fields, _columns(old), _columns(new)):
+            if was[place] != now_is[place]:
+                return f"{field} of arm {_arm(ledger, i)}: {was[place]!r}, now {now_is[place]!r}"
+    raise AssertionError("equal contents do not differ")
+
+
+def _columns(content: Content) -> list[tuple[float, ...]]:
+    """The rewards, or counts, means and sums of squares, of the arms."""
+    if content.count is None or content.m2 is None:
+        return [content.values]
+    return [content.count, content.values, content.m2]
