@@ -55,8 +55,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
 )
 
-EXIT_CODES = """Exit codes: 0 certified (or done), 1 a bug, 2 bad input, 3 not certified to the tolerance,
-4 a target that no arm informs, 5 a conflict or a damaged store, 130 interrupted, 141 the output's reader went away."""
+EXIT_CODES = """Exit codes: 0 certified (or done), 1 a bug, 2 bad input, 3 not certified to the tolerance, no answer yet or
+a void one, or no room on the disk, 4 a target that no arm informs, 5 a conflict or a damaged store, 130 interrupted,
+141 the output's reader went away."""
 
 app = typer.Typer(
     name="convexdesign",
