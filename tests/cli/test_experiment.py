@@ -182,6 +182,37 @@ def test_single_results_by_name(begun, tmp_path):
     assert "open batch     0: 3 of" in status.out
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("key;arm;reward\na;ARM;1,5\nb;ARM;-2\nc;ARM;0,125\n", ()),
+        ("key;arm;reward\na;ARM;1.5\nb;ARM;-2\nc;ARM;0.125\n", ()),
+        ("\ufeffkey\tarm\treward\r\na\tARM\t1,5\r\nb\tARM\t-2,0\r\nc\tARM\t0,125\r\n", ()),
+        ('"key";"arm";"reward"\na;ARM;1,500\nb;ARM;-2\nc;ARM;0,125\n', ("--decimal", ",")),
+        ('key,arm,reward\na,ARM,"1,5"\nb,ARM,-2\nc,ARM,"0,125"\n', ("--decimal", ",")),
+        ("key:arm:reward\na:ARM:1.5\nb:ARM:-2\nc:ARM:0.125\n", ("--delimiter", ":")),
+    ],
+    ids=["semicolons", "points", "tabs", "said", "quoted", "colons"],
+)
+def test_other_separators_and_decimal_commas(begun, tmp_path, text, options):
+    arm = rows(begun("ask").out)[0]["arm"]
+    begun("tell", results(tmp_path / "plain.csv", f"a,{arm},1.5", f"b,{arm},-2", f"c,{arm},0.125"))
+    (tmp_path / "other.csv").write_text(text.replace("ARM", arm), encoding="utf-8", newline="")
+    # The same content under the same keys: nothing new, and no conflict.
+    again = begun("tell", "other.csv", *options, "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["repeated"] == 3
+    assert "'a' has this content already" in begun("amend", "other.csv", *options).err
+
+
+def test_summaries_with_semicolons(begun, tmp_path):
+    arm = rows(begun("ask").out)[0]["arm"]
+    header = "key;arm;count;mean;variance"
+    assert begun("tell", results(tmp_path / "r.csv", f"a;{arm};2,0;0,25;0,5", header=header)).code == 0
+    plain = results(tmp_path / "s.csv", f"a,{arm},2,0.25,0.5", header="key,arm,count,mean,variance")
+    assert json.loads(begun("tell", plain, "--json").out)["repeated"] == 1
+
+
 def test_a_file_without_keys_is_told_with_a_prefix(begun, tmp_path):
     arm = rows(begun("ask").out)[0]["arm"]
     name = results(tmp_path / "r.csv", f"{arm},0.5", f"{arm},0.5", header="arm,reward")
@@ -239,7 +270,12 @@ def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
         ("key,arm,count,mean,m2", ["a,left,2,1,1e300"], "m2 of arm 0 is 1e+300"),
         ("key,arm,reward,reward", ["a,left,1,2"], "has the column 'reward' twice"),
         ("key,arm,reward,count,mean,m2", ["a,left,1,2,3,4"], "both columns reward and count"),
-        ("key;arm;reward", ["a;left;1"], "it needs key, arm and reward"),
+        ("key;arm;value", ["a;left;1"], "it needs key, arm and reward"),
+        ("key;arm;reward", ["a;left;1,234", "b;left;2,500"], "three digits, as in '1,234': pass --decimal ,"),
+        ("key;arm;reward", ["a;left;1,5", "b;left;2.5"], "row 2: reward is '2.5', not a finite number"),
+        ("key;arm;reward", ["a;left;1.5", "b;left;2,5"], "row 2: reward is '2,5', not a finite number"),
+        ("key;arm;reward", ["a;left;1.234,5"], "row 1: reward is '1.234,5', not a finite number"),
+        ("key,arm,reward", ['a,left,"1,5"'], "row 1: reward is '1,5', not a finite number"),
         ("key,arm,reward", ['a,left,"1'], "not a table of comma-separated values: unexpected end"),
         ("key,arm,reward", ["k" * 10**5 + ",left,1"], "give 1 to 200 printable characters"),
         ("key,arm,reward", ["k" * 10**6 + ",left,1"], "field larger than field limit"),

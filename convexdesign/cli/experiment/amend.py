@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter
 from convexdesign.cli.experiment.opening import Reason, Store, open_store
 from convexdesign.cli.experiment.tell import ResultsArgument, observations_of
 
@@ -25,6 +25,8 @@ def amend(
             "on from the corrected round.",
         ),
     ] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     as_json: AsJson = False,
 ) -> None:
     """Correct results that were told: those under the keys in the file.
@@ -36,7 +38,7 @@ def amend(
     from convexdesign.cli.output import print_json
 
     with open_store(store) as x:
-        found = read_results(results, x, None)
+        found = read_results(results, x, None, delimiter, decimal)
         with x.together():
             for key, index, value in zip(found.keys, found.arms, found.rewards):
                 x.amend(key, arm=index, reward=value, reason=reason, set_aside=set_aside)

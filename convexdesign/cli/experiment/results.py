@@ -9,11 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from convexdesign.cli.experiment.opening import labels
+from convexdesign.cli.observing import DELIMITERS
 from convexdesign.errors import InputError
+from convexdesign.tables.cells import THOUSANDS
 
 if TYPE_CHECKING:
     from convexdesign.experiment import Experiment
@@ -41,14 +44,24 @@ class ResultsFile:
     summaries: dict[str, tuple[int | None, list[tuple[int, int, float, float]]]]
 
 
-def read_results(source: str, x: Experiment, prefix: str | None) -> ResultsFile:
+def read_results(
+    source: str, x: Experiment, prefix: str | None, delimiter: str | None = None, decimal: str | None = None
+) -> ResultsFile:
     """Read a CSV file, or standard input for "-".
 
     Columns: key, arm and reward; or key, arm, count, mean, and m2 or variance. A column batch is read where there is
-    one. prefix: without a column of keys, lines are called PREFIX-1, PREFIX-2, ... Raises InputError naming the line.
+    one. prefix: without a column of keys, lines are called PREFIX-1, PREFIX-2, ... delimiter: what the header is separated
+    by if None. decimal: a point if None, or a comma where something else separates cells. Raises InputError naming the
+    line.
     """
+    marks = _Marks(source, decimal)
     with _opened(source) as stream:
-        reader = csv.reader(stream, strict=True)
+        first = stream.readline()
+        mark = delimiter_of(first) if delimiter is None else delimiter
+        if len(mark) != 1 or mark in '"\r\n':
+            raise InputError(f"--delimiter is {mark!r}; give one character, such as ; or a tab")
+        marks.free = decimal is None and mark != ","
+        reader = csv.reader(chain([first], stream), delimiter=mark, strict=True)
         header = [name.strip() for name in next(reader, [])]
         single = _is_single(source, header)
         if "key" not in header and prefix is None:
@@ -60,7 +73,7 @@ def read_results(source: str, x: Experiment, prefix: str | None) -> ResultsFile:
         index = {label: i for i, label in enumerate(labels(x.arm_names, x.n_arms))}
         number = 0
         for number, row in enumerate(filter(None, reader), start=1):
-            line = _Line(source, number, header, row)
+            line = _Line(source, number, header, row, marks)
             key = line.text("key") if "key" in header else f"{prefix}-{number}"
             batch = line.whole("batch") if "batch" in header else None
             arm = index.get(line.text("arm"))
@@ -75,7 +88,50 @@ def read_results(source: str, x: Experiment, prefix: str | None) -> ResultsFile:
                 _add(found, line, key, batch, arm)
     if number == 0:
         raise InputError(f"{source} holds no result")
+    marks.refuse_thousands()
     return found
+
+
+def delimiter_of(line: str) -> str:
+    """What separates the names in a header: the mark that gives a column of arms, else a comma."""
+    for mark in DELIMITERS:
+        if "arm" in (name.strip().strip('"').strip() for name in line.lstrip("\ufeff").split(mark)):
+            return mark
+    return DELIMITERS[0]
+
+
+class _Marks:
+    """The decimal mark of a file: the one said, or found out where it may be a comma (free) from the numbers."""
+
+    def __init__(self, source: str, decimal: str | None) -> None:
+        if decimal not in (None, ".", ","):
+            raise InputError(f"--decimal must be '.' or ',', got {decimal!r}")
+        self.source = source
+        self.decimal = decimal or "."
+        self.free = self.guessed = False
+        self.commas = ""
+        self.certain = False
+
+    def plain(self, text: str) -> str:
+        """A number's text with a decimal point."""
+        if self.free and ("," in text or "." in text):
+            # The first number with a mark says which one it is.
+            self.decimal, self.free, self.guessed = ("," if "," in text else "."), False, True
+        if self.decimal == "," and "." not in text:
+            if "," in text:
+                self.commas = self.commas or text
+                self.certain = self.certain or not THOUSANDS.fullmatch(text)
+            return text.replace(",", ".")
+        # A point where commas are the marks is no number; float() would take it for one.
+        return text if self.decimal == "." else text.replace(".", "?")
+
+    def refuse_thousands(self) -> None:
+        """InputError where all commas that were found might separate thousands."""
+        if self.guessed and self.commas and not self.certain:
+            raise InputError(
+                f"{self.source}: every comma is followed by three digits, as in {self.commas!r}: pass --decimal , if it is "
+                "the decimal mark, and otherwise remove the separators"
+            )
 
 
 def _is_single(source: str, header: list[str]) -> bool:
@@ -118,7 +174,8 @@ def _add(found: ResultsFile, line: _Line, key: str, batch: int | None, arm: int)
 class _Line:
     """One line of the file; errors name it."""
 
-    def __init__(self, source: str, number: int, header: list[str], row: list[str]) -> None:
+    def __init__(self, source: str, number: int, header: list[str], row: list[str], marks: _Marks) -> None:
+        self.marks = marks
         self.place = f"{source}, row {number}"
         self.header = header
         if len(row) != len(header):
@@ -130,7 +187,7 @@ class _Line:
 
     def number(self, column: str) -> float:
         try:
-            value = float(self.text(column).replace("_", "?"))  # Python would read 1_0 as 10
+            value = float(self.marks.plain(self.text(column)).replace("_", "?"))  # Python would read 1_0 as 10
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
@@ -140,7 +197,8 @@ class _Line:
     def whole(self, column: str) -> int:
         text = self.text(column)
         # Programs that know missing values write whole numbers as 12.0.
-        digits = text.removesuffix(".0")
+        ends = (".0", ",0") if self.marks.free else (f"{self.marks.decimal}0",)
+        digits = text[:-2] if text.endswith(ends) else text
         if not digits.isdecimal() or len(digits) > 20 or int(digits) > MOST_PULLS:
             raise InputError(f"{self.place}: {column} is {text[:60]!r}, not a whole number up to 2^63; correct the row")
         return int(digits)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter
 from convexdesign.cli.experiment.opening import Store, open_store
 from convexdesign.errors import InputError
 
@@ -22,7 +22,7 @@ ResultsArgument = Annotated[
         metavar="RESULTS",
         help="CSV with a header, - for standard input: key, arm, reward (one line a measurement), or key, arm, count, mean "
         "and m2 (sum of squared deviations from the mean) or variance (one line an arm). With a column batch, as `ask` "
-        "prints it, results find their batch by themselves.",
+        "prints it, results find their batch by themselves. Semicolons and decimal commas are found out.",
         show_default=False,
     ),
 ]
@@ -43,6 +43,8 @@ def tell(
         int | None, typer.Option("--batch", metavar="ID", help="The batch, where the file does not say; the open one.")
     ] = None,
     key_prefix: Prefix = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and write nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -56,7 +58,7 @@ def tell(
     from convexdesign.cli.output import print_json
 
     with open_store(store) as x:
-        parts = _parts(x, read_results(results, x, key_prefix), batch)
+        parts = _parts(x, read_results(results, x, key_prefix, delimiter, decimal), batch)
         receipts = x.tell_all(parts, dry_run=dry_run)
         document = _document(x, receipts, dry_run)
     if as_json:
