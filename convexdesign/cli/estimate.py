@@ -130,7 +130,7 @@ def estimates(rows: Rows, told: Observations, delta: float, bounds: tuple[float,
         if outside.size:
             i = outside[0]
             name = rows.names[i] if rows.names else str(i)
-            more = f" (and {outside.size - 1} more like it)" if outside.size > 1 else ""
+            more = f", as one of {outside.size} like it," if outside.size > 1 else ""
             say(
                 f"warning: arm {name}{more} has variance {variance[i]:.4g}, between {low[i]:.4g} and "
                 f"{high[i]:.4g}, which contradicts the bounds {bounds[0]:g} and {bounds[1]:g}"

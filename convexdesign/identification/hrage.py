@@ -182,7 +182,7 @@ class HRage(GapElimination):
             off = np.flatnonzero(np.abs(model.unclipped - model.variances) > model.error_bound(CONTRADICTION_LEVEL))
             if off.size:
                 estimate, arm = model.unclipped[off[0]], self._usable[off[0]]
-                return f"the burn-in estimates variance {estimate:g} for arm {arm}, outside the bounds"
+                return f"the burn-in estimates variance {estimate:g} for arm {self._arm_name(int(arm))}, outside the bounds"
         return super()._doubt(observations)
 
     def _plan(self) -> NDArray[Any] | Status:

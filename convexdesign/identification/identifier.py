@@ -240,7 +240,7 @@ class Identifier(AskTell):
         arms = contradicted_arms(observations, *assumed, level)
         low, high = (np.broadcast_to(end, self.arms.shape[0]) for end in assumed)
         if arms.size:
-            more = f" (and {arms.size - 1} more like it)" if arms.size > 1 else ""
+            more = f", and of {arms.size - 1} more like it," if arms.size > 1 else ""
             return (
                 f"the rewards of arm {self._arm_name(arms[0])}{more} have variance "
                 f"{observations.sample_variance()[arms[0]]:g}, which is not between {low[arms[0]]:g} and "
