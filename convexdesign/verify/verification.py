@@ -13,6 +13,7 @@ from convexdesign.certificate import Certificate
 from convexdesign.design import FEASIBILITY_TOLERANCE, Design
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
+from convexdesign.exact import ExactDesign, round_design
 from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.verify import improvement as improving
 from convexdesign.verify import report
@@ -53,6 +54,18 @@ class Verification:
     weights: Floats
     reference: Design
     proof: Proof | None = None
+
+    def round(self, n: int, method: str = "auto", **options: Any) -> ExactDesign:
+        """n pulls as whole numbers per arm in about these proportions, as `Design.round` makes them of an optimal design.
+
+        options: min_counts, max_counts, rng, time_limit, as there. The efficiency is against the best proportions.
+
+        >>> import convexdesign as cd
+        >>> p = cd.DesignProblem.g_optimal([[1, 0], [0, 1]])
+        >>> cd.verify(p, weights=[0.4, 0.6]).round(10, "apportion").counts.tolist()
+        [4, 6]
+        """
+        return round_design(self.reference.canonical, self.weights, self.lower_bound, n, method=method, **options)
 
     @property
     def problem(self) -> DesignProblem:

@@ -68,3 +68,22 @@ def test_log_det_efficiency():
 def test_bad_designs_are_named(arguments, message):
     with pytest.raises(cd.InputError, match=message):
         cd.verify(XY, **arguments)
+
+
+def test_proportions_of_ones_own_are_rounded_with_a_certified_efficiency():
+    """The efficiency of the counts is what `verify` finds for them, and bounded by that of the proportions as n grows."""
+    rng = np.random.default_rng(4)
+    arms = rng.standard_normal((7, 3))
+    problem = cd.DesignProblem.xy_allocation(arms, noise_variance=rng.uniform(0.5, 3.0, 7))
+    weights = rng.dirichlet(np.ones(7))
+    given = cd.verify(problem, weights=weights)
+    for method in ("auto", "ceil", "apportion"):
+        plan = given.round(500, method)
+        low, high = cd.verify(problem, counts=plan.counts).efficiency_interval
+        assert low - 1e-5 <= plan.efficiency <= high + 1e-5
+    plan = given.round(500, "apportion", min_counts=5)
+    assert plan.counts.min() >= 5
+    assert plan.counts.sum() == 500
+    np.testing.assert_allclose(given.round(10**6, "apportion").counts / 1e6, weights, atol=1e-5)
+    with pytest.raises(cd.InputError, match="n is 0"):
+        given.round(0)
