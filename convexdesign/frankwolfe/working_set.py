@@ -127,7 +127,7 @@ def peaked(vectors: Floats) -> bool:
 def spanning(vectors: Floats) -> Indices:
     """Indices of r rows (n, r) that span as far as the rows do, large and well apart, by QR with pivoting; or of groups."""
     r = vectors.shape[-1]
-    size = max(2000, 4 * r)
+    size = max(500, 4 * r)
     if vectors.shape[0] > size:
         # Pivoting over the longest rows usually suffices, and costs little.
         length = squares(vectors)

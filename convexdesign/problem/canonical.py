@@ -151,11 +151,11 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
     else:
         first = None
         if related is not None and rows[held:].any() and _serve(related, rows):
-            basis, inverse = related.basis, related.inverse
+            basis, inverse, image = related.basis, related.inverse, rows @ related.basis
             first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
         else:
-            sample, rows, basis, inverse = _coordinates(problem, sample, rows, held)
-        keep, weights, whitening, unwhitening = _coarse_design(rows @ basis, held, problem.responses, first)
+            sample, image, basis, inverse = _coordinates(problem, sample, rows, held)
+        keep, weights, whitening, unwhitening = _coarse_design(image, held, problem.responses, first)
         basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
     if problem.criterion is Criterion.MINIMAX:
         target_scale = problem.targets.size(basis)
@@ -223,7 +223,7 @@ def _serve(related: Canonical, rows: Floats) -> bool:
 def _coordinates(
     problem: DesignProblem, sample: Indices, rows: Floats, held: int
 ) -> tuple[Indices, Floats, Floats, Floats]:
-    """Sample and rows, completed where the sample does not span, and W (d, r) and R (r, d) of the range, R W = I."""
+    """W (d, r) and R (r, d) of the range, R W = I, behind the sample, completed where it does not span, and its rows in W."""
     arms, allowed = problem.arms, problem.weight_set.allowed(problem.arms.n)
     scale = _column_scale(rows)
     span, spread = _range(rows * scale)
@@ -240,7 +240,8 @@ def _coordinates(
     basis, inverse = scale[:, None] * span, span.T / scale
     if span.shape[1] < arms.d and problem.criterion is not Criterion.D:
         _refuse_targets_outside(problem, scale, span, spread, silent=np.asarray(~rows.any(axis=0)))
-    return sample, rows, basis, inverse
+    image = rows * scale if span.shape[1] == arms.d else rows @ basis
+    return sample, image, basis, inverse
 
 
 def _sample(n: int, d: int) -> Indices:
@@ -305,11 +306,12 @@ def _range(rows: Floats) -> tuple[Floats, float]:
     unit = _unit_rows(rows)
     if unit.shape[0] > unit.shape[1]:
         unit = _triangle(unit)
-    _, sigma, vt = np.linalg.svd(unit, full_matrices=False)
+    sigma = np.linalg.svd(unit, compute_uv=False)
     rank = int(np.count_nonzero(sigma > RANK_TOLERANCE * sigma[0])) if sigma[0] > 0 else 0
     if rank == rows.shape[1]:
         # The coordinates themselves: no rounding is better than a rotation's.
         return np.eye(rank), float(sigma[0] / sigma[-1])
+    vt = np.linalg.svd(unit, full_matrices=False)[2]
     return vt[:rank].T, float(sigma[0] / sigma[rank - 1]) if rank else np.inf
 
 
