@@ -44,7 +44,7 @@ Sequence = list[cd.DesignProblem]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
     heads = ("sequence", "problems", "steps cold", "warm", "ratio", "pricings cold", "warm", "ms cold", "warm", "ratio")
     heads += ("ms from the answer", "ratio", "old", "D")
