@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Vectors of up to so many entries are all in the front: evaluating them costs no more than the rest of a step.
-FEW_ENTRIES = 200_000
+FEW_ENTRIES = 100_000
 # The front: this share of all vectors, and all of them where they are few.
 SHARE = 0.02
 SMALLEST_FRONT = 5000

@@ -47,7 +47,8 @@ class WorkingSet:
 
     def joined_by(self, priced: Priced, chosen: Indices) -> WorkingSet:
         """With the chosen of the priced vectors that are not members yet, at weight zero."""
-        chosen = chosen[~np.isin(priced.index.take(chosen), self.index)]
+        members = set(self.index.tolist())
+        chosen = chosen[[i not in members for i in priced.index.take(chosen).tolist()]]
         if chosen.size == 0:
             return self
         weights = np.zeros(self.size) if self.weights is None else self.weights

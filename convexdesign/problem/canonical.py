@@ -7,7 +7,7 @@ the arms, chosen for conditioning, is found once; solvers see only whitened vect
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,12 +244,13 @@ def _coordinates(
     return sample, image, basis, inverse
 
 
+@lru_cache(maxsize=16)
 def _sample(n: int, d: int) -> Indices:
-    """All indices where that is cheap, otherwise a fixed random sample."""
+    """All indices where that is cheap, otherwise a fixed random sample; read-only."""
     size = max(SAMPLE_ENTRIES // d, 20 * d)
-    if n <= size:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    index = np.arange(n) if n <= size else np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    index.flags.writeable = False
+    return index
 
 
 def _complete(problem: DesignProblem, sample: Indices, rows: Floats) -> tuple[Indices, Floats, Floats]:
