@@ -5,7 +5,8 @@
 Every solve is certified to a gap of 1e-6. Columns: problems after the first; Newton and interior point steps, pricings of
 all arms and targets, and milliseconds of processor time (the least of K repeats), each cold and then warm; milliseconds when
 each problem is started from its own answer; how far from the optimum the old design is on the new problem, and the
-D-optimal one. With FOLDER the table is written to FOLDER/warm-start.md as well.
+D-optimal one; arms with weight, and the weight shared with the design before. With FOLDER the table is written to
+FOLDER/warm-start.md as well.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import datetime
 import platform
 import time
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +33,12 @@ steps, pricings of all arms and targets, and milliseconds of processor time, sum
 
 {table}
 
-"From the answer": each problem started from its own optimal design, which is the most that any start could save; the rest is
-reading the problem, one pricing and the certificate. "Old" and "D": how far above the optimum (relatively, the mean over
-the problems) the design before it is, and the D-optimal design, whose arms a cold solve of a minimax problem begins with.
-A start pays by as much as it is nearer than that: where half of the items leave at once, the design before is as far
-away as the D-optimal one, and saves next to nothing whatever is done with it. On a sphere the old design is nearly optimal,
-but an optimum has a hundred or more arms there, most of which change with every item that leaves.
+"From the answer": each problem started from its own optimal design, which is the most that any start could save; what is
+left is reading the problem, pricing, the last corrective steps of a minimax problem, and the certificate. "Old" and "D": how
+far above the optimum (relatively, the mean over the problems) the design before it is, and the D-optimal design, whose arms a
+cold solve of a minimax problem begins with. "Support": arms with weight in the optimum, and "shared": the weight that it has
+in common with the design before it (none, maybe, where optima are not unique), both means. A start pays by as much as it is nearer than the D-optimal design, and as
+far as its arms are those of the answer.
 """
 Sequence = list[cd.DesignProblem]
 
@@ -47,7 +49,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
     heads = ("sequence", "problems", "steps cold", "warm", "ratio", "pricings cold", "warm", "ms cold", "warm", "ratio")
-    heads += ("ms from the answer", "ratio", "old", "D")
+    heads += ("ms from the answer", "ratio", "old", "D", "support", "shared")
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     print("\n".join(lines))
     for name, build in SEQUENCES.items():
@@ -63,7 +65,8 @@ def main() -> None:
         lines.append(
             f"| {name} | {len(problems) - 1} | {steps} | {fewer} | {steps / max(fewer, 1):.1f} | {pricings} | {less} "
             f"| {ms:.0f} | {faster:.0f} | {ms / faster:.1f} | {floor:.0f} | {ms / floor:.1f} "
-            f"| {above(problems, answers[:-1]):.3f} | {above(problems, map(d_optimal, problems[1:])):.3f} |"
+            f"| {above(problems, answers[:-1]):.3f} | {above(problems, map(d_optimal, problems[1:])):.3f} "
+            f"| {np.mean([answer.support.size for answer in answers[1:]]):.0f} | {shared(answers):.2f} |"
         )
         print(lines[-1], flush=True)
     if options.folder:
@@ -89,7 +92,7 @@ def from_the_answer(problems: Sequence, answers: list[cd.Design]) -> float:
     """Milliseconds for all problems after the first, each started from its own optimal design."""
     started = time.process_time()
     for problem, answer in zip(problems[1:], answers[1:], strict=True):
-        cd.solve(problem, warm_start=answer)
+        assert cd.solve(problem, warm_start=answer).status is cd.Status.CERTIFIED
     return 1e3 * (time.process_time() - started)
 
 
@@ -101,6 +104,13 @@ def above(problems: Sequence, others: Iterable[cd.Design]) -> float:
         weights[: other.weights.size] = other.weights
         losses.append(1.0 / cd.verify(problem, weights).efficiency - 1.0)
     return float(np.mean(losses))
+
+
+def shared(answers: list[cd.Design]) -> float:
+    """The weight that a design has in common with the one before it, sum min(w, w'); the mean."""
+    return float(
+        np.mean([np.minimum(old.weights, new.weights[: old.weights.size]).sum() for old, new in pairwise(answers)])
+    )
 
 
 def d_optimal(problem: cd.DesignProblem) -> cd.Design:

@@ -381,7 +381,7 @@ def _coarse_design(
         triangle = _triangle(effort[:, None] * current)
         inverse, info = dtrtri(triangle)
         if info:
-            raise SolverError("the arms are too nearly dependent to be told from fewer; drop some coordinates")
+            raise SolverError("the arms are too nearly dependent for double precision; drop some of their coordinates")
         whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
         current = current @ inverse
         leverage = np.einsum("ij,ij->i", current[held:], current[held:])

@@ -196,8 +196,8 @@ dimensions; level sets split the items in half. The lower bound is at least {lea
 
 ## Easy instances
 
-Where the lower bound is less than {least:.0f} samples per arm, most samples go to learning the variances, which the bound
-takes for known, and the ratio is larger the easier the instance is.
+Where the lower bound is less than {least:.0f} samples per arm, many samples go to learning the variances, which the bound
+takes for known: at the left of the picture.
 {largest_easy}
 
 {easy}
