@@ -37,8 +37,8 @@ steps, pricings of all arms and targets, and milliseconds of processor time, sum
 left is reading the problem, pricing, the last corrective steps of a minimax problem, and the certificate. "Old" and "D": how
 far above the optimum (relatively, the mean over the problems) the design before it is, and the D-optimal design, whose arms a
 cold solve of a minimax problem begins with. "Support": arms with weight in the optimum, and "shared": the weight that it has
-in common with the design before it (none, maybe, where optima are not unique), both means. A start pays by as much as it is nearer than the D-optimal design, and as
-far as its arms are those of the answer.
+in common with the design before it (none, maybe, where optima are not unique), both means. A start pays by as much as it is
+nearer than the D-optimal design, and as far as its arms are those of the answer.
 """
 Sequence = list[cd.DesignProblem]
 

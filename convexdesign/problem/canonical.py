@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
+from convexdesign.problem.coordinates import cholesky, coarse_design, column_scale, leaving, span_of, well_scaled
 from convexdesign.problem.problem import Criterion, DesignProblem
 from convexdesign.problem.psd import psd_root
 from convexdesign.problem.responses import spread, stacked
 
-__all__ = ["RANK_TOLERANCE", "TARGET_TOLERANCE", "Canonical", "canonicalise"]
+__all__ = ["Canonical", "canonicalise"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# A direction counts as measured when its singular value, over arms scaled to length one, is above this share of the
-# largest: rounding leaves 1e-16, honest geometry rarely less than 1e-9.
-RANK_TOLERANCE = 1e-11
 # Squares of smaller numbers vanish.
 SMALLEST_ARMS = 1e-75
 # A target is outside the range when more than this share of its length is (coordinates scaled to size one).
@@ -34,13 +32,6 @@ SILENT_TOLERANCE = 1e-15
 SAMPLE_ENTRIES = 40_000
 # Arms kept at a time while completing the sample; few of them are needed in the end.
 MOST_LEAVING = 1000
-# A coarse design is good enough when no arm's leverage exceeds this multiple of the average, and is not improved for ever.
-COARSE = 4.0
-MOST_STEPS = 12
-# The share of fresh weights in those that a related problem lends.
-RENEWED = 0.1
-# Information squared up keeps half the digits: it is, where the spread of scales is no more than this.
-CHOLESKY_SPREAD = 1e-2
 # The information of a coarse design is the identity up to rounding, and up to this after any change worth the name.
 SAME_INFORMATION = 1e-7
 # Coordinates of a related problem are taken only where their condition is below the first, and where R W is the identity
@@ -155,7 +146,7 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
             first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
         else:
             sample, image, basis, inverse = _coordinates(problem, sample, rows, held)
-        keep, weights, whitening, unwhitening = _coarse_design(image, held, problem.responses, first)
+        keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, first)
         basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
     if problem.criterion is Criterion.MINIMAX:
         target_scale = problem.targets.size(basis)
@@ -199,13 +190,13 @@ def _same(related: Canonical, problem: DesignProblem, sample: Indices, rows: Flo
 def _serve(related: Canonical, rows: Floats) -> bool:
     """Whether coordinates of all of R^d are good ones for these rows too: they span, and well, by any standard.
 
-    Their condition is limited against the equilibrated coordinates in which a range is judged (`_range`): what spans well
+    Their condition is limited against the equilibrated coordinates in which a range is judged (`span_of`): what spans well
     here is then of full rank there.
     """
     d = rows.shape[1]
     if related.basis.shape != (d, d) or not np.abs(rows).max(initial=0.0) >= SMALLEST_ARMS:
         return False
-    scale = _column_scale(rows)
+    scale = column_scale(rows)
     basis, inverse = related.basis / scale[:, None], related.inverse * scale
     if not np.linalg.norm(basis) * np.linalg.norm(inverse) <= MOST_CONDITION:
         return False
@@ -216,8 +207,8 @@ def _serve(related: Canonical, rows: Floats) -> bool:
         gram = image.T @ image
     if not np.isfinite(gram).all():
         return False
-    triangle, info = _cholesky(gram)
-    return _well_scaled(triangle, info) and bool(triangle.diagonal().min() > SMALLEST_ARMS)
+    triangle, info = cholesky(gram)
+    return well_scaled(triangle, info) and bool(triangle.diagonal().min() > SMALLEST_ARMS)
 
 
 def _coordinates(
@@ -225,11 +216,11 @@ def _coordinates(
 ) -> tuple[Indices, Floats, Floats, Floats]:
     """W (d, r) and R (r, d) of the range, R W = I, behind the sample, completed where it does not span, and its rows in W."""
     arms, allowed = problem.arms, problem.weight_set.allowed(problem.arms.n)
-    scale = _column_scale(rows)
-    span, spread = _range(rows * scale)
+    scale = column_scale(rows)
+    span, spread = span_of(rows * scale)
     if span.shape[1] < arms.d and sample.size < arms.n and allowed.all():
         sample, rows, scale = _complete(problem, sample, rows)
-        span, spread = _range(rows * scale)
+        span, spread = span_of(rows * scale)
     if span.shape[1] == 0 or not rows[held:].any():
         raise InputError("all arms are zero: no measurement tells anything; give at least one nonzero arm")
     if np.abs(rows).max() < SMALLEST_ARMS:
@@ -255,65 +246,18 @@ def _sample(n: int, d: int) -> Indices:
 
 def _complete(problem: DesignProblem, sample: Indices, rows: Floats) -> tuple[Indices, Floats, Floats]:
     """Extend the sample by arms that leave its range, found in one pass over all arms."""
-    arms, scale = problem.arms, _column_scale(rows)
-    span, _ = _range(rows * scale)
+    arms, scale = problem.arms, column_scale(rows)
+    span, _ = span_of(rows * scale)
     null = np.linalg.svd(span, full_matrices=True)[0][:, span.shape[1] :]
-    leaving = partial(_leaving, null=null, scale=scale, silent=np.asarray(~rows.any(axis=0)))
+    outside = partial(leaving, null=null, scale=scale, silent=np.asarray(~rows.any(axis=0)))
     found = np.empty(0, dtype=np.intp)
-    for start, local in arms.map(leaving):
+    for start, local in arms.map(outside):
         found = np.append(found, start + local)
         if found.size > MOST_LEAVING:
-            found = found[leaving(arms.take(found))]
-    found = found[leaving(arms.take(found))]
+            found = found[outside(arms.take(found))]
+    found = found[outside(arms.take(found))]
     rows = np.vstack([rows, arms.take(found)])
-    return np.append(sample, found), rows, _column_scale(rows)
-
-
-def _leaving(rows: Floats, null: Floats, scale: Floats, silent: NDArray[np.bool_]) -> Indices:
-    """Indices of rows that, with a range given by its complement null (d, k), span what all of them do; at most k.
-
-    Columns that are zero all over the range (silent) have no scale yet: the rows' own is taken.
-    """
-    if not rows.size:
-        return np.empty(0, dtype=np.intp)
-    scaled = _unit_rows(rows * np.where(silent, _column_scale(rows), scale))
-    off = scaled @ null
-    chosen: list[int] = []
-    for _ in range(null.shape[1]):
-        length = np.linalg.norm(off, axis=1)
-        worst = int(np.argmax(length))
-        if length[worst] <= RANK_TOLERANCE:
-            break
-        direction = off[worst] / length[worst]
-        off = off - np.outer(off @ direction, direction)
-        chosen.append(worst)
-    return np.array(chosen, dtype=np.intp)
-
-
-def _column_scale(rows: Floats) -> Floats:
-    largest = np.abs(_unit_rows(rows)).max(axis=0)
-    return np.asarray(1.0 / np.where(largest > 0, largest, 1.0))
-
-
-def _unit_rows(rows: Floats) -> Floats:
-    length = np.abs(rows).max(axis=1, keepdims=True)
-    rows = rows / np.where(length > 0, length, 1.0)
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(length > 0, length, 1.0))
-
-
-def _range(rows: Floats) -> tuple[Floats, float]:
-    """An orthonormal basis (d, r) of the span of the rows, and sigma_max / sigma_r; an arm's noise moves neither."""
-    unit = _unit_rows(rows)
-    if unit.shape[0] > unit.shape[1]:
-        unit = _triangle(unit)
-    sigma = np.linalg.svd(unit, compute_uv=False)
-    rank = int(np.count_nonzero(sigma > RANK_TOLERANCE * sigma[0])) if sigma[0] > 0 else 0
-    if rank == rows.shape[1]:
-        # The coordinates themselves: no rounding is better than a rotation's.
-        return np.eye(rank), float(sigma[0] / sigma[-1])
-    vt = np.linalg.svd(unit, full_matrices=False)[2]
-    return vt[:rank].T, float(sigma[0] / sigma[rank - 1]) if rank else np.inf
+    return np.append(sample, found), rows, column_scale(rows)
 
 
 def _refuse_targets_outside(
@@ -348,68 +292,6 @@ def _refuse_aliased(
         f"{those} have rank {rank} in R^{problem.arms.d}: the coefficients of columns {listed} are aliased, so that "
         "their variances are infinite; drop columns, add arms, or use d_optimal, which works on the range"
     )
-
-
-def _coarse_design(
-    rows: Floats, held: int, responses: int, first: Floats | None = None
-) -> tuple[Indices, Floats, Floats, Floats]:
-    """A coarse D-optimal design over the rows, and the map W (r, r) and inverse that make its information I.
-
-    The first `held` rows are information already there, of weight one; the others are the arms, as many rows each as
-    there are responses. first: weights to begin from, if it has one for every arm that is not zero. Returns indices and
-    weights of the arms.
-    Coordinates are renewed at every step, so that directions known only through very noisy arms are resolved to
-    full relative accuracy: information matrices are never squared up from an ill-conditioned start.
-    """
-    from scipy.linalg.lapack import dtrtri  # here, not above: importing the package must not wait for it
-
-    r = rows.shape[1]
-    whitening = unwhitening = np.eye(r)
-    length = np.linalg.norm(rows[held:].reshape(-1, responses * r), axis=1)
-    nonzero = np.flatnonzero(length > 0)
-    weights = 1.0 / length[nonzero] ** 2
-    if first is not None and first.size == nonzero.size:
-        # Weights only ever shrink by factors, and what was negligible before may be needed now.
-        weights = first / first.sum() + RENEWED * weights / weights.sum()
-    own = nonzero if responses == 1 else (responses * nonzero[:, None] + np.arange(responses)).ravel()
-    kept = np.concatenate([np.arange(held), held + own])
-    current = rows[kept]
-    for step in range(MOST_STEPS + 1):
-        weights = weights / weights.sum()
-        each = weights if responses == 1 else np.repeat(weights, responses)
-        effort = np.sqrt(np.concatenate([np.ones(held), each]))
-        triangle = _triangle(effort[:, None] * current)
-        inverse, info = dtrtri(triangle)
-        if info:
-            raise SolverError("the arms are too nearly dependent for double precision; drop some of their coordinates")
-        whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
-        current = current @ inverse
-        leverage = np.einsum("ij,ij->i", current[held:], current[held:])
-        if responses > 1:
-            leverage = leverage.reshape(-1, responses).sum(axis=1)
-        if step == MOST_STEPS or leverage.max() <= COARSE * max(weights @ leverage, 1e-300):
-            break
-        weights = weights * (leverage / leverage.max()) ** (0.5 if step < 2 else 1.0)
-    return nonzero, weights, whitening, unwhitening
-
-
-def _triangle(rows: Floats) -> Floats:
-    """Upper triangular T with T'T = rows'rows: by Cholesky where that loses no digits, otherwise by QR."""
-    triangle, info = _cholesky(rows.T @ rows)
-    return triangle if _well_scaled(triangle, info) else np.asarray(np.linalg.qr(rows, mode="r"))
-
-
-def _cholesky(matrix: Floats) -> tuple[Floats, int]:
-    """The upper factor, and LAPACK's word on it: zero where there is one."""
-    from scipy.linalg.lapack import dpotrf  # here, not above: importing the package must not wait for it
-
-    triangle, info = dpotrf(matrix)
-    return triangle, int(info)
-
-
-def _well_scaled(triangle: Floats, info: int) -> bool:
-    diagonal = triangle.diagonal()
-    return info == 0 and bool(diagonal.min() > CHOLESKY_SPREAD * diagonal.max())
 
 
 def _information_coordinates(arms: Floats) -> Floats:
