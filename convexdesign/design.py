@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.aliasing import rank_note
 from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
@@ -147,6 +148,16 @@ class Design:
         return evaluate(self.canonical, self.weights)
 
     @property
+    def rank(self) -> int:
+        """The rank of A(w), at most the number d of coordinates."""
+        return self.certificate.rank
+
+    @cached_property
+    def rank_note(self) -> str:
+        """'rank 2 of 3 (columns 1, 2 are aliased)' where some coefficients cannot be estimated; empty where all can."""
+        return rank_note(self.canonical, self._evaluation) if self.rank < self.problem.arms.d else ""
+
+    @property
     def information(self) -> Floats:
         """A(w) = A0 + sum_i w_i x_i x_i' / noise_variance_i, or of several responses w_i X_i S_i^-1 X_i', shape (d, d)."""
         Y = self.problem.arms.take(self.support)
@@ -174,20 +185,26 @@ class Design:
         """One row per arm: arm, weight, noise_variance (variance), variance x'A^-1x of the arm's own prediction.
 
         For arms with several responses noise_variance and variance have one column for each, numbered from 0 (nan for
-        responses that an arm does not have); their correlations are in `problem.noise_variance`.
+        responses that an arm does not have); their correlations are in `problem.noise_variance`. Where the rank is not
+        full the table's attrs["rank"] says so.
         """
         import pandas
 
+        rows = self.problem.inputs["arms"]
+        frame = pandas.DataFrame(self._responses(rows) if isinstance(rows, ResponseRows) else self._columns())
+        if self.rank_note:
+            frame.attrs["rank"] = self.rank_note
+        return frame
+
+    def _columns(self) -> dict[str, Any]:
+        """The columns of the table of ordinary arms."""
         problem = self.problem
-        rows = problem.inputs["arms"]
-        if isinstance(rows, ResponseRows):
-            return pandas.DataFrame(self._responses(rows))
         noise = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
         price = noise if problem.costs is None else noise * problem.costs
         own = problem.arms.quadratic(self._evaluation.factor) * price
         own[self._unmeasured_arms()] = np.inf
         names = problem.arms.names or range(problem.n_arms)
-        return pandas.DataFrame({"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own})
+        return {"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own}
 
     def _responses(self, rows: ResponseRows) -> dict[str, Any]:
         """The columns of the table of arms with several responses."""
@@ -336,9 +353,10 @@ class Design:
         criterion = self.problem.criterion
         word = {Criterion.D: "log det", Criterion.DS: "log det", Criterion.E: "lambda_min"}.get(criterion, "value")
         side = "upper" if criterion.maximised else "lower"
+        rank = f"; {self.rank_note}" if self.rank_note else ""
         return (
             f"Design({self.problem.kind}: {word} {self.value:.8g}, {side} bound {self.bound:.8g}, gap {self.gap:.1e}, "
-            f"{self.status.name}; {self.support.size} of {self.problem.n_arms} arms)"
+            f"{self.status.name}; {self.support.size} of {self.problem.n_arms} arms{rank})"
         )
 
     def _repr_html_(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.aliasing import rank_note
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
@@ -39,7 +40,8 @@ class ExactDesign:
     counts (n_arms,) int64; total = counts.sum(); value: the criterion per observation (per unit of budget where the
     problem has costs), comparable with Design.value; efficiency: proven lower bound on it, 1 being as good as the best
     proportions; method: the one that found the counts; optimality_gap: for `optimal`, proven relative distance from the
-    best whole-number design of this total (it may stay below 1 in efficiency even at gap 0), otherwise None.
+    best whole-number design of this total (it may stay below 1 in efficiency even at gap 0), otherwise None;
+    rank_note: 'rank 2 of 3 (...)' where some coefficients cannot be estimated from the counts, else empty.
     """
 
     problem: DesignProblem
@@ -51,6 +53,7 @@ class ExactDesign:
     optimality_gap: float | None
     scale: float
     evaluation: Evaluation
+    rank_note: str = ""
 
     @property
     def total(self) -> int:
@@ -81,9 +84,10 @@ class ExactDesign:
 
     def __repr__(self) -> str:
         gap = "" if self.optimality_gap is None else f", whole-number gap {self.optimality_gap:.1e}"
+        rank = f"; {self.rank_note}" if self.rank_note else ""
         return (
             f"ExactDesign({self.total} pulls of {self.support.size} arms by {self.method}: max variance "
-            f"{self.max_variance:.8g}, efficiency at least {self.efficiency:.6f}{gap})"
+            f"{self.max_variance:.8g}, efficiency at least {self.efficiency:.6f}{gap}{rank})"
         )
 
 
@@ -174,7 +178,16 @@ def _evaluated(
             efficiency = bound / value
     name = found_by if method == "auto" else method
     return ExactDesign(
-        problem, counts, float(value), bound, float(min(efficiency, 1.0)), name, optimality_gap, scale, at
+        problem,
+        counts,
+        float(value),
+        bound,
+        float(min(efficiency, 1.0)),
+        name,
+        optimality_gap,
+        scale,
+        at,
+        rank_note(canonical, at),
     )
 
 

@@ -15,7 +15,7 @@ LAYERS = (
     ("features",),
     ("problem",),
     ("evaluation",),
-    ("certificate", "rounding", "rigorous", "plotting"),
+    ("aliasing", "certificate", "rounding", "rigorous", "plotting"),
     ("exact",),
     ("design",),
     ("programs", "frankwolfe"),

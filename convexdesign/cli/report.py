@@ -58,6 +58,8 @@ def design_document(design: Design, rounded: ExactDesign | None = None) -> dict[
         "lower_bound": None if design.problem.criterion.maximised else design.bound,
         "gap": design.gap,
         "tol": design.tol,
+        "rank": design.rank,
+        "rank_note": design.rank_note or None,
         "weights": design.weights,
         "support": design.support,
         "names": None if rows.names is None else list(rows.names),
@@ -95,6 +97,8 @@ def show_design(design: Design, rounded: ExactDesign | None = None) -> None:
     if columns is not None and len(columns) <= COLUMNS_SHOWN and columns[0] != "x1":
         print_line(f"coordinates: {', '.join(columns)}")
     print_line()
+    if design.rank_note:
+        print_line(f"{'rank':<16} {design.rank_note.removeprefix('rank ')}")
     print_line(f"{value_name(problem):<16} {design.value:.8g}")
     print_line(f"{bound:<16} {design.bound:.8g}")
     print_line(f"{'gap':<16} {verdict(design)}")
@@ -129,6 +133,8 @@ def show_exact(exact: ExactDesign) -> None:
     else:
         print_line(f"{'with counts':<16} {exact.value:.8g}: the {name} per measurement")
     print_line(f"{'efficiency':<16} at least {at_least(exact.efficiency, 6)}, proven, against the best proportions")
+    if exact.rank_note:
+        print_line(f"{'counts tell':<16} {exact.rank_note}")
     if exact.optimality_gap is not None:
         print_line(
             f"{'whole numbers':<16} at most {exact.optimality_gap:.1e} from the best counts of this total, proven"

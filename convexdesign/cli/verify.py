@@ -175,6 +175,8 @@ def document(problem: DesignProblem, result: Verification, tol: float | None, ce
         "tol": tol,
         "optimal": result.is_optimal(1e-6 if tol is None else tol),
         "violation": result.violation,
+        "rank": result.certificate.rank,
+        "rank_note": result.rank_note or None,
         "rigorous": result.proof is not None,
         "certified": certified,
         "worst_targets": result.worst_targets(LISTED).to_dict("records"),

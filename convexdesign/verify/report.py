@@ -36,6 +36,8 @@ def facts(v: Verification, tol: float) -> list[tuple[str, str]]:
         ("efficiency", f"between {at_least(low, DIGITS)} and {at_most(high, DIGITS)}{how}"),
         ("verdict", verdict(v, tol)),
     ]
+    if v.rank_note:
+        out.insert(1, ("rank", v.rank_note.removeprefix("rank ")))
     worst = v.worst_targets(NAMED)
     listed = ", ".join(f"{name}: {variance:.6g}" for name, variance in zip(worst["target"], worst["variance"]))
     out.append(("worst variances", listed))

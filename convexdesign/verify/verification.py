@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.aliasing import rank_note
 from convexdesign.certificate import Certificate
 from convexdesign.design import FEASIBILITY_TOLERANCE, Design
 from convexdesign.errors import InputError
@@ -71,6 +72,11 @@ class Verification:
     def problem(self) -> DesignProblem:
         """The problem that the design is for."""
         return self.reference.problem
+
+    @cached_property
+    def rank_note(self) -> str:
+        """'rank 2 of 3 (columns 1, 2 are aliased)' where some coefficients cannot be estimated; empty where all can."""
+        return rank_note(self._canonical, self._evaluation)
 
     @property
     def gap(self) -> float:
@@ -176,7 +182,8 @@ class Verification:
 
     def __repr__(self) -> str:
         low, high = self.efficiency_interval
-        return f"Verification(value {self.value:.8g}, efficiency in [{low:.7g}, {high:.7g}])"
+        rank = f"; {self.rank_note}" if self.rank_note else ""
+        return f"Verification(value {self.value:.8g}, efficiency in [{low:.7g}, {high:.7g}]{rank})"
 
     def _repr_html_(self) -> str:
         from html import escape
