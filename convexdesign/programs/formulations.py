@@ -45,14 +45,23 @@ def formulations_of(canonical: Canonical) -> Mapping[str, Build]:
         case Criterion.D:
             return {"log-det": lambda U, _, W: log_det(U, prior, W)}
         case Criterion.DS:
-            return {"log-det": lambda U, _, W: interest_log_det(U, canonical.aim, prior, W)}
+            # Only the span of what is of interest matters for the weights, and solvers want it orthonormal.
+            interest = orthonormal(canonical.aim)
+            return {"log-det": lambda U, _, W: interest_log_det(U, interest, prior, W)}
         case Criterion.AVERAGE:
-            return {"matrix-fractional": lambda U, _, W: average_variance(U, canonical.aim, prior, W)}
+            aim = canonical.aim / np.linalg.norm(canonical.aim)  # the unit of the variance is free
+            return {"matrix-fractional": lambda U, _, W: average_variance(U, aim, prior, W)}
         case Criterion.E:
             metric = canonical.basis.T @ canonical.basis
             metric /= np.linalg.norm(metric, 2)  # the unit of lambda is free, and solvers want it near one
             return {"sdp": lambda U, _, W: least_eigenvalue(U, metric, prior, W)}
     raise AssertionError(canonical.problem.criterion)
+
+
+def orthonormal(columns: Floats) -> Floats:
+    """An orthonormal basis of the span of independent columns, whatever their scales."""
+    largest = np.abs(columns).max(axis=0)
+    return np.asarray(np.linalg.qr(columns / largest)[0])
 
 
 def witness_of(canonical: Canonical, vectors: Floats, targets: Indices) -> Witness:
