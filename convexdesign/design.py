@@ -18,6 +18,9 @@ from convexdesign.certificate import Certificate, Evaluation, Witness, certify, 
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
+from convexdesign.problem.finite import numeric
+from convexdesign.problem.labels import COORDINATES, in_order
+from convexdesign.problem.read import aligned, read_rows
 from convexdesign.problem.responses import ResponseRows, spread, stacked, variances_of
 from convexdesign.problem.storage import problem_from_json, problem_to_json
 
@@ -164,11 +167,9 @@ class Design:
         A = stacked(Y).T @ (spread(self.weights[self.support], Y)[:, None] * stacked(Y))
         return A if self.problem.prior is None else A + self.problem.prior
 
-    def variance(self, v: ArrayLike) -> float | Floats:
+    def variance(self, v: ArrayLike | Any) -> float | Floats:
         """v'A(w)^+ v for one vector (d,) or for rows (k, d); infinite where the design does not measure v."""
-        V = np.asarray(v, dtype=float)
-        if V.ndim not in (1, 2) or V.shape[-1] != self.problem.arms.d:
-            raise InputError(f"v must have {self.problem.arms.d} entries per vector, got shape {V.shape}")
+        V = self._vectors(v)
         rows = np.atleast_2d(V)
         factor = self._evaluation.factor
         values = np.einsum("ij,ij->i", rows @ factor, rows @ factor)
@@ -180,6 +181,18 @@ class Design:
         )
         values = np.where(off, np.inf, values)
         return float(values[0]) if V.ndim == 1 else values
+
+    def _vectors(self, v: Any) -> Floats:
+        """One vector (d,) or rows (k, d) at the border; with labels in the order of the arms' coordinates."""
+        arms = self.problem.inputs["arms"]
+        if hasattr(v, "columns") and not isinstance(v, np.ndarray):
+            rows = read_rows(v, "v")
+            if rows.d == arms.d or rows.n != arms.d:
+                return np.asarray(aligned(arms, rows, "v").values, dtype=float)
+        V = np.asarray(numeric(in_order(v, "v", arms.columns, COORDINATES), "v"), dtype=float)
+        if V.ndim not in (1, 2) or V.shape[-1] != arms.d:
+            raise InputError(f"v must have {arms.d} entries per vector, got shape {V.shape}")
+        return V
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per arm: arm, weight, noise_variance (variance), variance x'A^-1x of the arm's own prediction.

@@ -13,6 +13,7 @@ from convexdesign.aliasing import rank_note
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem.labels import in_order
 
 if TYPE_CHECKING:
     import pandas
@@ -112,6 +113,9 @@ def round_design(
 
     if method not in METHODS:
         raise InputError(f"method is {method!r}; give one of {', '.join(METHODS)}")
+    names = canonical.problem.arms.names
+    min_counts = None if min_counts is None else in_order(min_counts, "min_counts", names)
+    max_counts = None if max_counts is None else in_order(max_counts, "max_counts", names)
     problem = canonical.problem
     costs = np.ones(problem.n_arms) if problem.costs is None else problem.costs
     pulls = weights / costs

@@ -170,9 +170,9 @@ class _Tables:
             if name in points:
                 continue
             if name == "matrix":
-                arguments["M"] = self.rows(value).values
+                arguments["M"] = self.rows(value)
             elif name == "prior_information":
-                arguments[name] = self.rows(value).values
+                arguments[name] = self.rows(value)
             elif name in ("theta", "direction"):
                 arguments[name] = self.vector(name, value, d)
             elif name == "interest":
@@ -205,33 +205,33 @@ class _Tables:
         table = read_table(path, **self.dialect(path))
         return Rows(table.values, table.names, table.columns)
 
-    def vector(self, name: str, text: str, d: int) -> list[float]:
-        """d numbers: written out with commas, or one row or one column of a file."""
+    def vector(self, name: str, text: str, d: int) -> Any:
+        """d numbers: written out with commas, or one row or one column of a file, perhaps with the coordinates' names."""
         numbers = numbers_in(text)
         if numbers is None:
             if not Path(text).exists():
                 raise InputError(f"{flag(name)} {text}: neither a file nor numbers separated by commas")
-            values = self.rows(Path(text)).values
-            if 1 not in values.shape:
+            rows = self.rows(Path(text))
+            if 1 not in rows.values.shape:
                 raise InputError(
-                    f"{flag(name)} {text}: one row or one column of numbers expected, found {values.shape}"
+                    f"{flag(name)} {text}: one row or one column of numbers expected, found {rows.values.shape}"
                 )
-            numbers = values.ravel().tolist()
+            return rows
         if len(numbers) != d:
             raise InputError(f"{flag(name)} has {len(numbers)} numbers; the arms have {d} coordinates")
         return numbers
 
-    def interest(self, text: str, columns: Sequence[str] | None) -> list[int] | NDArray[np.float64]:
+    def interest(self, text: str, columns: Sequence[str] | None) -> Any:
         """Coordinates by index or name, written out with commas, or a matrix of combinations from a file."""
         numbers = numbers_in(text)
         if numbers is None:
             named = [part.strip() for part in text.split(",")]
             if columns is not None and set(named) <= set(columns):
-                return [columns.index(name) for name in named]
+                return named
             if not Path(text).exists():
                 known = "" if columns is None else f"; the columns are {', '.join(columns[:20])}"
                 raise InputError(f"--interest {text}: neither a file nor indices nor names of columns{known}")
-            return self.rows(Path(text)).values
+            return self.rows(Path(text))
         if not all(number.is_integer() for number in numbers):
             raise InputError(f"--interest {text}: indices are whole numbers, counted from 0")
         return [int(number) for number in numbers]

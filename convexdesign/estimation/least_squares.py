@@ -119,7 +119,7 @@ def least_squares(
         raise InputError(f"observations are of {observations.n_arms} arms, but arms has {X.shape[0]} rows")
     if covariance not in ("model", "HC0", "HC1", "HC2", "HC3"):
         raise InputError(f"covariance is {covariance!r}; choose 'model', 'HC0', 'HC1', 'HC2' or 'HC3'")
-    variance = read_positive(noise_variance, "noise_variance", X.shape[0], "a VARIANCE s², above zero")
+    variance = read_positive(noise_variance, "noise_variance", X.shape[0], "a VARIANCE s², above zero", rows.names)
     pulled = np.flatnonzero(observations.count)
     if pulled.size == 0:
         raise InputError("there are no pulls to fit; tell observations with positive counts")

@@ -12,8 +12,9 @@ from convexdesign.errors import InputError
 from convexdesign.identification.allocations import Allocation, allocate
 from convexdesign.identification.goals import Goal, goal_for
 from convexdesign.identification.identifier import probability
+from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.objectives import BestArm, Objective
-from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
+from convexdesign.problem.read import Rows, aligned, read_positive, read_rows, read_vector
 
 __all__ = ["Complexity", "complexity", "lower_bound", "psi_star", "rho_star", "upper_bound"]
 
@@ -134,11 +135,11 @@ def _instance(
 ) -> tuple[Rows, Goal, Floats, Floats]:
     rows = read_rows(arms, "arms")
     n, d = rows.values.shape
-    goal = goal_for(objective, rows if items is None else read_rows(items, "items", d))
-    variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive")
+    goal = goal_for(objective, rows if items is None else aligned(rows, read_rows(items, "items"), "items"))
+    variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive", rows.names)
     if variance is None:
         raise InputError("noise_variance is None; give the noise VARIANCES, a scalar or one per arm")
-    return rows, goal, read_vector(theta, "theta", d), variance
+    return rows, goal, read_vector(theta, "theta", d, rows.columns, COORDINATES), variance
 
 
 def _oracle(rows: Rows, goal: Goal, theta: Floats, variance: Floats) -> Allocation:

@@ -85,9 +85,8 @@ class HRage(GapElimination):
             raise InputError(f"margin is {margin!r}; choose one of {', '.join(MARGINS)}")
         self.noise: Noise = noise
         self.margin = margin
-        self.known_variances = read_positive(
-            known_variances, "known_variances", self.arms.shape[0], "a noise VARIANCE must be positive"
-        )
+        remedy, names = "a noise VARIANCE must be positive", self._arm_rows.names
+        self.known_variances = read_positive(known_variances, "known_variances", self.arms.shape[0], remedy, names)
         needs = None if burn_in == "adaptive" or self.known_variances is not None else f"burn_in={burn_in!r}"
         self.variance_bounds = variance_range(variance_bounds, needs)
         self.variances: Floats | None = self.known_variances

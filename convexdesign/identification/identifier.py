@@ -20,7 +20,7 @@ from convexdesign.identification.hidden import refuse_hidden
 from convexdesign.identification.result import Result, Round, Status
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.problem.objectives import Objective
-from convexdesign.problem.read import Rows, read_rows
+from convexdesign.problem.read import Rows, aligned, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,8 @@ class Identifier(AskTell):
     ) -> None:
         self._arm_rows = read_rows(arms, "arms")
         super().__init__(self.arms.shape[0])
-        self._item_rows = self._arm_rows if items is None else read_rows(items, "items", self.arms.shape[1])
+        own = self._arm_rows
+        self._item_rows = own if items is None else aligned(own, read_rows(items, "items"), "items")
         self.objective = objective
         self.goal: Goal = goal_for(objective, self._item_rows)
         self.delta = probability(delta)

@@ -93,7 +93,8 @@ class MartingaleElimination(Identifier):
         n, m = self.arms.shape[0], self.items.shape[0]
         self.noise: Noise = noise
         self.budget = budget
-        self.known_variances = read_positive(known_variances, "known_variances", n, "a noise VARIANCE must be positive")
+        remedy, names = "a noise VARIANCE must be positive", self._arm_rows.names
+        self.known_variances = read_positive(known_variances, "known_variances", n, remedy, names)
         self.variance_bounds = variance_range(variance_bounds) or (0.0, np.inf)
         known = self.known_variances
         self.delta_v = 0.0 if known is not None else VARIANCE_SHARE * self.delta

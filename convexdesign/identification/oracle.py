@@ -14,6 +14,7 @@ from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.identifier import Identifier
 from convexdesign.identification.result import Status
 from convexdesign.problem import DesignProblem
+from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import Rows, read_positive, read_vector
 
@@ -56,8 +57,9 @@ class OracleAllocation(Identifier):
         if theta is None or noise_variance is None:
             raise InputError("an oracle needs the truth: give theta and noise_variance (VARIANCES)")
         n, d = self.arms.shape
-        self.theta = read_vector(theta, "theta", d)
-        variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive")
+        self.theta = read_vector(theta, "theta", d, self._arm_rows.columns, COORDINATES)
+        remedy, names = "a noise VARIANCE must be positive", self._arm_rows.names
+        variance = read_positive(noise_variance, "noise_variance", n, remedy, names)
         assert variance is not None
         self.noise_variance = variance
         self.heteroskedastic = heteroskedastic

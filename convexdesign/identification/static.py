@@ -48,7 +48,8 @@ class StaticAllocation(GapElimination):
     ) -> None:
         super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=max_samples, rng=rng)
         n = self.arms.shape[0]
-        known = read_positive(known_variances, "known_variances", n, "a noise VARIANCE must be positive")
+        remedy, names = "a noise VARIANCE must be positive", self._arm_rows.names
+        known = read_positive(known_variances, "known_variances", n, remedy, names)
         bounds = variance_range(variance_bounds, None if known is not None else "a static allocation")
         self.known_variances, self.variance_bounds = known, bounds
         self._known: Floats = known if known is not None else np.full(n, bounds[1] if bounds else 1.0)

@@ -85,7 +85,7 @@ def match_design(
     if (weights is not None and counts is not None) or column is not None or measure is not None:
         raise InputError("give one of weights=, counts= and column= (with measure=)")
     name: Measure = "counts" if weights is None else "weights"
-    effort = read_vector(counts if weights is None else weights, name, listing.rows)
+    effort = read_vector(counts if weights is None else weights, name, listing.rows, listing.labels, "points")
     return _collected(rows, listing, range(listing.values.shape[1]), Effort(name, effort), tol, normalise)
 
 

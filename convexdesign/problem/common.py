@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, ScaledArms
+from convexdesign.problem.labels import ARMS, default_names, in_order, order_of
 from convexdesign.problem.psd import read_psd
-from convexdesign.problem.read import Rows, by_name, read_positive, read_vector
+from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
 from convexdesign.problem.responses import ResponseRows, read_noise, spread, stacked
 from convexdesign.problem.weights import WeightSet, read_weight_set
 
@@ -28,7 +29,8 @@ COST_REMEDY = "a cost must be positive (a free arm would be pulled for ever)"
 class Common(TypedDict, total=False):
     """Keywords of every DesignProblem constructor.
 
-    A labelled Series with an entry per arm is put into the order of the arms' names, where they have names.
+    What is labelled (a Series, a DataFrame, a dict) is put into the order of the arms' names or, for prior_information, of
+    their columns' names, where they have names; labels that differ from these are an error.
 
     noise_variance: a VARIANCE (squared units of the outcome), scalar or (n,); 1 by default. For arms (n, d, r) with r
     responses also (n, r), variances of independent responses, or (n, r, r), covariance matrices of dependent ones.
@@ -36,8 +38,8 @@ class Common(TypedDict, total=False):
     existing_counts (n,): pulls already made of each arm, or prior_information (d, d): total information already held,
     with n_new, the number of new measurements planned (with costs: the budget planned). The weights are those of the
     NEXT batch, and A(w) = information held / n_new + sum_i w_i y_i y_i'.
-    min_weight, max_weight: scalar or (n,); inequalities (G, h): G w <= h; constraints: a function from the CVXPY
-    variable w (n,) to a list of DCP constraints.
+    min_weight, max_weight: scalar or (n,); inequalities (G, h) or {"G": .., "h": ..}: G w <= h; constraints: a function
+    from the CVXPY variable w (n,) to a list of DCP constraints.
     """
 
     noise_variance: ArrayLike | None
@@ -74,8 +76,7 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         close = difflib.get_close_matches(name, Common.__annotations__, 1)
         raise TypeError(f"unexpected keyword {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     n = rows.n
-    labelled = {name: by_name(common[name], name, rows.names) for name in PER_ARM if name in common}  # type: ignore[literal-required]
-    common = common | labelled  # type: ignore[assignment]
+    common = common | _without_labels(rows, common)  # type: ignore[assignment]
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
     variance, price, arms = _noise(rows, common.get("noise_variance"))
     prior, n_new = _prior(arms, price, common)
@@ -92,6 +93,36 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         if name not in ("noise_variance", "costs", "constraints") and common.get(name) is not None
     }
     return ReadCommon(variance, costs, arms, prior, n_new, weight_set, given)
+
+
+def _without_labels(rows: Rows, common: Common) -> dict[str, Any]:
+    """The labelled keywords as plain numbers in the order of the arms and of their coordinates."""
+    out = {name: in_order(common[name], name, rows.names) for name in PER_ARM if common.get(name) is not None}  # type: ignore[literal-required]
+    if common.get("prior_information") is not None:
+        out["prior_information"] = read_psd(common["prior_information"], "prior_information", rows.d, rows.columns)
+    if common.get("inequalities") is not None:
+        out["inequalities"] = _inequalities(rows, common["inequalities"])
+    return out
+
+
+def _inequalities(rows: Rows, given: Any) -> tuple[Any, Any]:
+    """(G, h) from a pair or from {"G": .., "h": ..}; columns of G by the names of the arms, h by those of G's rows."""
+    if isinstance(given, Mapping):
+        if set(given) != {"G", "h"}:
+            raise InputError(f"inequalities has the keys {', '.join(map(repr, given))}; give G and h, for G w <= h")
+        given = (given["G"], given["h"])
+    if not (isinstance(given, (tuple, list)) and len(given) == 2):
+        raise InputError(f"inequalities is of type {type(given).__name__}; give a pair (G, h), for G w <= h")
+    G = read_rows(given[0], "the matrix G of inequalities")
+    labels = None if G.columns is None or default_names(G.columns) else G.columns
+    order = order_of(labels, rows.names, "the columns of G of inequalities", ARMS)
+    if G.d != rows.n:
+        raise InputError(
+            f"the matrix G of inequalities has {G.d} columns, but there are {rows.n} arms; one column per arm"
+        )
+    values = G.values if order is None else G.values[:, order]
+    h = in_order(given[1], "the right-hand side h of inequalities", G.names, "rows of G")
+    return values, h
 
 
 def _noise(rows: Rows, given: ArrayLike | None) -> tuple[Floats | None, Floats | None, Arms]:

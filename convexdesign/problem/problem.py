@@ -15,10 +15,12 @@ from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.arms import Arms, LiftedArms
 from convexdesign.problem.common import Common, read_common
+from convexdesign.problem.finite import numeric
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
+from convexdesign.problem.labels import COORDINATES, Labelled, in_order
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
-from convexdesign.problem.read import Rows, read_rows, read_vector
+from convexdesign.problem.read import Rows, aligned, read_rows, read_vector
 from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
@@ -105,7 +107,7 @@ class DesignProblem:
 
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_arms(arms)
-        aims = _alike(rows, read_rows(targets, "targets", rows.d), "the targets")
+        aims = aligned(rows, read_rows(targets, "targets"), "targets")
         self._build(
             "minimax",
             Criterion.MINIMAX,
@@ -239,7 +241,7 @@ class DesignProblem:
         arms: ArrayLike | Any,
         items: ArrayLike | Any | None = None,
         *,
-        theta: ArrayLike,
+        theta: ArrayLike | Any,
         **common: Unpack[Common],
     ) -> DesignProblem:
         """psi* = min over w of max over z != z* of |z* - z|^2_{A(w)^+} / ((z* - z)' theta)^2, z* = argmax z'theta.
@@ -253,7 +255,7 @@ class DesignProblem:
         16.0
         """
         rows, things = _arms_and_items(arms, items)
-        theta = read_vector(theta, "theta", rows.d)
+        theta = read_vector(theta, "theta", rows.d, rows.columns, COORDINATES)
         gaps, best = gaps_to_best(things, theta)
         factor = np.zeros_like(gaps)
         np.divide(-1.0, gaps, out=factor, where=np.arange(gaps.size) != best)
@@ -273,7 +275,7 @@ class DesignProblem:
         arms: ArrayLike | Any,
         items: ArrayLike | Any | None = None,
         *,
-        theta: ArrayLike,
+        theta: ArrayLike | Any,
         threshold: float,
         **common: Unpack[Common],
     ) -> DesignProblem:
@@ -289,7 +291,7 @@ class DesignProblem:
         8.0
         """
         rows, things = _arms_and_items(arms, items)
-        theta = read_vector(theta, "theta", rows.d)
+        theta = read_vector(theta, "theta", rows.d, rows.columns, COORDINATES)
         if not np.isfinite(threshold):
             raise InputError(f"threshold is {threshold}; give a finite number in the units of the outcome")
         distance = scores(things, theta) - threshold
@@ -304,7 +306,7 @@ class DesignProblem:
         return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, inputs)
 
     @classmethod
-    def c_optimal(cls, arms: ArrayLike | Any, direction: ArrayLike, **common: Unpack[Common]) -> DesignProblem:
+    def c_optimal(cls, arms: ArrayLike | Any, direction: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of c' A(w)^+ c: the variance of the best estimate of one combination c'theta.
 
         arms (n, d); direction c (d,). Its square root is min |h|_1 subject to sum_i h_i y_i = c (Elfving 1952).
@@ -314,7 +316,7 @@ class DesignProblem:
         4.0
         """
         rows = read_arms(arms)
-        direction = read_vector(direction, "direction", rows.d)
+        direction = read_vector(direction, "direction", rows.d, rows.columns, COORDINATES)
         if not direction.any():
             raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
         targets = VectorTargets(direction[None, :], noun="direction")
@@ -336,11 +338,12 @@ class DesignProblem:
         return cls._make("d-optimal", Criterion.D, rows, targets, common, {})
 
     @classmethod
-    def ds_optimal(cls, arms: ArrayLike | Any, interest: ArrayLike, **common: Unpack[Common]) -> DesignProblem:
+    def ds_optimal(cls, arms: ArrayLike | Any, interest: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of log det (K'A(w)^-K)^-1: the smallest ellipsoid for the parameters of interest K'theta alone.
 
-        arms (n, d); interest: indices of the coordinates of interest, or a matrix K (d, s) of combinations. The other
-        parameters are nuisance. For all coordinates it is D-optimality. The certificate's proof is in `certificate`.
+        arms (n, d); interest: indices (or names, where the arms' columns have names) of the coordinates of interest, or a
+        matrix K (d, s) of combinations. The other parameters are nuisance. For all coordinates it is D-optimality. The
+        certificate's proof is in `certificate`.
 
         >>> import convexdesign as cd
         >>> d = cd.solve(cd.DesignProblem.ds_optimal([[1, -2], [1, 0], [1, 2]], interest=[1]))
@@ -378,13 +381,13 @@ class DesignProblem:
         2.0
         """
         rows = read_arms(arms)
-        points = _alike(rows, read_rows(region, "region", rows.d), "the region")
+        points = aligned(rows, read_rows(region, "region"), "region")
         targets = VectorTargets(points.source, points.names, noun="point")
         aim = _root_of_moments(points.source)
         return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, {"region": points}, aim)
 
     @classmethod
-    def average_variance(cls, arms: ArrayLike | Any, M: ArrayLike, **common: Unpack[Common]) -> DesignProblem:
+    def average_variance(cls, arms: ArrayLike | Any, M: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of tr(A(w)^+ M) for a positive semidefinite M: L-optimality.
 
         arms (n, d); M (d, d), in units of the coordinates squared. M = I is A-optimality, second moments of a region
@@ -395,7 +398,7 @@ class DesignProblem:
         9.0
         """
         rows = read_arms(arms)
-        matrix = read_psd(M, "M", rows.d)
+        matrix = read_psd(M, "M", rows.d, rows.columns)
         if not matrix.any():
             raise InputError("M is zero: there is nothing to estimate; give a nonzero matrix")
         aim = psd_root(matrix).T
@@ -463,23 +466,12 @@ def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
         raise InputError(
             f"the arms have {rows.responses} responses each and are no items; say which vectors to compare: items= (k, d)"
         )
-    return rows, rows if items is None else _alike(rows, read_rows(items, "items", rows.d), "items")
+    return rows, rows if items is None else aligned(rows, read_rows(items, "items"), "items")
 
 
 def _own_targets(rows: Rows) -> VectorTargets:
     """The arms themselves as targets, or every response of theirs."""
     return rows.targets if isinstance(rows, ResponseRows) else VectorTargets(rows.source, rows.names, noun="arm")
-
-
-def _alike(arms: Rows, other: Rows, what: str) -> Rows:
-    """The other rows, if no column of theirs has the name of another column of the arms: position is what counts."""
-    if arms.columns is not None and other.columns is not None:
-        for k, name in enumerate(other.columns):
-            if name != arms.columns[k] and name in arms.columns:
-                raise InputError(
-                    f"column {k} is {arms.columns[k]!r} in the arms but {name!r} in {what}; bring the columns into one order"
-                )
-    return other
 
 
 def _lifted(rows: Rows) -> Rows:
@@ -501,14 +493,22 @@ def _triangle(rows: Floats) -> Floats:
     return np.asarray(np.linalg.qr(rows, mode="r")) if rows.shape[0] > rows.shape[1] else rows
 
 
-def _interest(interest: ArrayLike, rows: Rows) -> Floats:
-    """K (d, s) of full column rank, from indices of coordinates or from a matrix."""
+def _interest(interest: Any, rows: Rows) -> Floats:
+    """K (d, s) of full column rank, from indices or names of coordinates or from a matrix."""
     d = rows.d
-    K = np.asarray(interest)
+    if isinstance(interest, str):
+        interest = [interest]
+    if hasattr(interest, "columns") and not isinstance(interest, np.ndarray):
+        table = read_rows(interest, "interest")
+        interest = in_order(Labelled(table.values, table.names), "interest", rows.columns, COORDINATES)
+    elif not isinstance(interest, np.ndarray) and np.ndim(interest) == 1 and any(isinstance(i, str) for i in interest):
+        interest = [_coordinate(name, rows) for name in interest]
+    K = numeric(interest, "interest")
     if K.ndim == 1:
         if K.size == 0 or K.dtype.kind not in "iu" or K.min() < 0 or K.max() >= d or np.unique(K).size < K.size:
             raise InputError(
-                f"interest is {K.tolist()}; give different indices between 0 and {d - 1}, or a matrix (d, s)"
+                f"interest is {K[:20].tolist()}; give different indices between 0 and {d - 1}, names of coordinates, or a "
+                "matrix (d, s)"
             )
         return np.asarray(np.eye(d)[:, K])
     matrix = np.asarray(read_rows(K, "interest").values, dtype=float)
@@ -517,3 +517,12 @@ def _interest(interest: ArrayLike, rows: Rows) -> Floats:
     if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
         raise InputError("the columns of interest are linearly dependent: their ellipsoid would be flat; drop one")
     return matrix
+
+
+def _coordinate(name: Any, rows: Rows) -> int:
+    """The index of a coordinate called by its name."""
+    if rows.columns is None:
+        raise InputError(f"interest names {name!r}, but the coordinates of the arms have no names; give indices")
+    if name not in rows.columns:
+        raise InputError(f"interest names {name!r}, but the coordinates of the arms are {', '.join(rows.columns)}")
+    return rows.columns.index(name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.problem.labels import COORDINATES, order_of
 from convexdesign.problem.read import read_rows
 
-__all__ = ["psd_root", "read_psd"]
+__all__ = ["psd_root", "read_psd", "read_square"]
 
 Floats = NDArray[np.float64]
 
@@ -18,11 +20,12 @@ Floats = NDArray[np.float64]
 NEGATIVE_TOLERANCE = 1e-9
 
 
-def read_psd(source: Any, what: str, d: int) -> Floats:
-    """A symmetric positive semidefinite matrix (d, d), made exactly symmetric; InputError naming what is not."""
-    matrix = np.asarray(read_rows(source, what, d).values, dtype=float)
-    if matrix.shape != (d, d):
-        raise InputError(f"{what} must be a square matrix ({d}, {d}), got shape {matrix.shape}")
+def read_psd(source: Any, what: str, d: int, names: Sequence[str] | None = None) -> Floats:
+    """A symmetric positive semidefinite matrix (d, d), made exactly symmetric; InputError naming what is not.
+
+    Rows and columns with labels come into the order of the names.
+    """
+    matrix = read_square(source, what, d, names)
     skew = np.abs(matrix - matrix.T)
     if skew.max() > 1e-10 * np.abs(matrix).max():
         i, j = np.unravel_index(int(np.argmax(skew)), matrix.shape)
@@ -32,6 +35,19 @@ def read_psd(source: Any, what: str, d: int) -> Floats:
     if lowest < -NEGATIVE_TOLERANCE:
         raise InputError(f"{what} is not positive semidefinite: scaled to unit diagonal, an eigenvalue is {lowest:.3g}")
     return matrix
+
+
+def read_square(source: Any, what: str, d: int, names: Sequence[str] | None = None) -> Floats:
+    """A matrix (d, d), with labels in the order of the names; where only rows or columns have labels they hold for both."""
+    rows = read_rows(source, what)
+    across = order_of(rows.columns, names, f"columns of {what}", COORDINATES)
+    down = order_of(rows.names, names, f"rows of {what}", COORDINATES)
+    if rows.values.shape != (d, d):
+        raise InputError(f"{what} must be a square matrix ({d}, {d}), got shape {rows.values.shape}")
+    across, down = down if rows.columns is None else across, across if rows.names is None else down
+    matrix = np.asarray(rows.values, dtype=float)
+    matrix = matrix if across is None else matrix[:, across]
+    return matrix if down is None else matrix[down]
 
 
 def psd_root(matrix: Floats) -> Floats:

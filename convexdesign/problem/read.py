@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,15 @@ from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, ArrayArms
 from convexdesign.problem.dask_arms import DaskArms, is_dask
 from convexdesign.problem.finite import check_finite, numeric
+from convexdesign.problem.labels import ARMS, COORDINATES, in_order, index_labels, order_of
 
-__all__ = ["Rows", "by_name", "read_positive", "read_rows", "read_vector"]
+__all__ = ["Rows", "aligned", "read_positive", "read_rows", "read_vector"]
 
 # Below this many bytes an input is copied, so that a problem stays a value whatever happens to the array.
 COPY_BELOW = 64 * 2**20
 # Smaller variances and costs would make vectors too large to be squared; they mean a wrong unit.
 SMALLEST_POSITIVE = 1e-75
+ENCODE = "code it as a factor (features.model_matrix), or, where it names the rows, make it the index (set_index)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +87,17 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
         _check_width(source.d, what, width)
         return Rows(source, source.names)
     names = columns = None
+    if isinstance(source, (str, PathLike)):
+        raise InputError(
+            f"{what} is text ({str(source)[:80]!r}); where it is the path of a file read that first, with "
+            "convexdesign.tables.read_table(path)"
+        )
     if not isinstance(source, np.ndarray) and hasattr(source, "columns"):
-        source, names, columns = _from_frame(source, what)
+        frame: Any = source
+        if type(source).__module__ == "convexdesign.tables.table":  # above this layer, so known by name
+            source, names, columns = frame.values, frame.names, frame.columns
+        else:
+            source, names, columns = _from_frame(source, what)
     values = numeric(source, what)
     if values.ndim != 2:
         hint = (
@@ -114,9 +126,24 @@ def _check_width(d: int, what: str, width: int | None) -> None:
         raise InputError(f"{what} have {d} entries each, but the arms have {width}; they must agree")
 
 
-def read_vector(source: Any, what: str, length: int) -> NDArray[np.float64]:
-    """A finite vector of the length given, as a read-only float64 copy."""
-    values = np.array(numeric(source, what), dtype=float)
+def aligned(arms: Rows, other: Rows, what: str) -> Rows:
+    """The other rows with their columns in the order of the arms', where both name them; InputError listing both otherwise."""
+    order = None
+    if arms.columns is not None and other.columns is not None:
+        order = order_of(other.columns, arms.columns, what, COORDINATES)
+    _check_width(other.d, what, arms.d)
+    if order is None:
+        return other
+    values = np.ascontiguousarray(other.values[:, order])
+    values.flags.writeable = False
+    return Rows(values, other.names, arms.columns)
+
+
+def read_vector(
+    source: Any, what: str, length: int, names: Sequence[str] | None = None, of: str = ARMS
+) -> NDArray[np.float64]:
+    """A finite vector of the length given, as a read-only float64 copy; with labels in the order of the names."""
+    values = np.array(numeric(in_order(source, what, names, of), what), dtype=float)
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
     if values.shape != (length,):
@@ -126,13 +153,13 @@ def read_vector(source: Any, what: str, length: int) -> NDArray[np.float64]:
     return values
 
 
-def read_positive(source: Any, what: str, n: int, remedy: str) -> NDArray[np.float64] | None:
-    """Positive numbers, one per arm, from a scalar or a vector; None when all are one."""
+def read_positive(
+    source: Any, what: str, n: int, remedy: str, names: Sequence[str] | None = None
+) -> NDArray[np.float64] | None:
+    """Positive numbers, one per arm, from a scalar or a vector, with labels in the order of the names; None as it is."""
     if source is None:
         return None
-    if hasattr(source, "to_numpy"):
-        source = source.to_numpy()
-    values = numeric(source, what)
+    values = numeric(in_order(source, what, names), what)
     if values.ndim > 1 and values.size == n == max(values.shape):
         values = values.ravel()
     if values.ndim and values.shape != (n,):
@@ -148,49 +175,44 @@ def read_positive(source: Any, what: str, n: int, remedy: str) -> NDArray[np.flo
     return out
 
 
-def by_name(source: Any, what: str, names: Sequence[str] | None) -> Any:
-    """The entries of a labelled Series in the order of the arms' names; anything else, and arms without names, as they are."""
-    index = getattr(source, "index", None)
-    if names is None or not hasattr(source, "to_numpy") or index is None or type(index).__name__ == "RangeIndex":
-        return source
-    labels = tuple(str(label) for label in index)
-    if labels == tuple(names):
-        return source
-    place = {label: k for k, label in enumerate(labels)}
-    if len(place) < len(labels) or len(set(names)) < len(names):
-        raise InputError(f"{what} and the arms have labels in different orders, and some twice; make the labels unique")
-    missing = [name for name in names if name not in place]
-    if missing or len(labels) > len(names):
-        label, where = (
-            (missing[0], "no entry for arm") if missing else (min(set(labels) - set(names)), "no arm for entry")
-        )
-        raise InputError(f"{what} is labelled, but there is {where} {label!r}; give plain numbers or the arms' labels")
-    return source.to_numpy()[[place[name] for name in names]]
-
-
-def _from_frame(frame: Any, what: str) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
+def _from_frame(frame: Any, what: str) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The numbers of a DataFrame, names of its rows (its labels, or one column of text), and of its columns."""
     import narwhals as nw
 
     try:
         data = nw.from_native(frame, eager_only=True)
-    except TypeError as error:
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError) as error:
         raise InputError(f"{what} must be an array, lists or a DataFrame: {error}") from None
-    names = _index_names(data)
-    text = [
-        c for c in data.columns if not data.get_column(c).dtype.is_numeric() and data.get_column(c).dtype != nw.Boolean
-    ]
-    if len(text) == 1 and names is None:
-        names = tuple(str(v) for v in data.get_column(text[0]).to_list())
-        data = data.drop(text[0])
-    elif text:
-        raise InputError(f"{what}: column {text[0]!r} is not numeric; drop or encode it")
-    return data.to_numpy(), names, tuple(str(c) for c in data.columns)
+    counted = index_labels(frame.columns) is None if hasattr(frame.columns, "step") else False
+    names = index_labels(nw.maybe_get_index(data))
+    other = [c for c in data.columns if not _is_numeric(data.get_column(c).dtype)]
+    if len(other) == 1 and names is None:
+        names = _row_names(data.get_column(other[0]), f"{what}: column {other[0]!r}")
+        data = data.drop(other[0])
+    elif other:
+        raise InputError(f"{what}: column {other[0]!r} is not numeric; drop it, or {ENCODE}")
+    return data.to_numpy(), names, None if counted else tuple(str(c) for c in data.columns)
 
 
-def _index_names(data: Any) -> tuple[str, ...] | None:
+def _is_numeric(dtype: Any) -> bool:
     import narwhals as nw
 
-    index = nw.maybe_get_index(data)
-    if index is None or type(index).__name__ == "RangeIndex":
-        return None
-    return tuple(str(v) for v in index)
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
+
+
+def _row_names(column: Any, what: str) -> tuple[str, ...]:
+    """Text that differs from row to row names the rows; InputError for what would be lost as such."""
+    import narwhals as nw
+
+    entries = column.to_list()
+    category = isinstance(column.dtype, (nw.Categorical, nw.Enum))
+    if category or not all(isinstance(entry, str) for entry in entries):
+        found = f"of category type ({column.dtype})" if category else f"neither numbers nor text ({column.dtype})"
+        raise InputError(f"{what} is {found}; where it holds numbers make it numeric (astype(float)), or {ENCODE}")
+    first: dict[str, int] = {}
+    for row, entry in enumerate(entries):
+        if first.setdefault(entry, row) != row:
+            raise InputError(
+                f"{what} holds {entry!r} in rows {first[entry]} and {row}, so it does not name the rows; drop it, or {ENCODE}"
+            )
+    return tuple(entries)

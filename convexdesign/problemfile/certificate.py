@@ -54,7 +54,7 @@ def write_certificate(
     given = design.weights
     for name, values in (("weights", weights), ("counts", counts)):
         if values is not None:
-            given = read_vector(values, name, given.size)
+            given = read_vector(values, name, given.size, design.problem.arms.names)
             if not (given.min() >= 0 and given.any()) or (name == "counts" and np.any(given != np.floor(given))):
                 raise InputError(f"{name} must be nonnegative and not all zero{', and whole' * (name == 'counts')}")
             if name == "counts":

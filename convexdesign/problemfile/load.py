@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
+from convexdesign.problem.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
+from convexdesign.problem.psd import read_square
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, depth, parse
@@ -92,20 +94,20 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     if document.threshold is not None:
         inputs["threshold"] = document.threshold
     if document.M is not None:
-        inputs["M"] = read.matrix("M", document.M, None, width=d).values
+        inputs["M"] = read.square("M", document.M, arms)
     if document.interest is not None:
         flat = isinstance(document.interest, list) and not isinstance((document.interest or [0])[0], list)
-        inputs["interest"] = document.interest if flat else read.matrix("interest", document.interest, None).values
+        inputs["interest"] = document.interest if flat else read.interest(document.interest, arms)
     inputs |= _common(read, document, arms)
     reference = document.reference
     if reference is not None and reference.weights is not None and len(reference.weights) != n:
         raise InputError(f"{path}: reference.weights has {len(reference.weights)} entries; there are {n} arms")
-    Sigma = None if document.Sigma is None else np.array(read.matrix("Sigma", document.Sigma, None).values)
+    Sigma = None if document.Sigma is None else read.square("Sigma", document.Sigma, arms)
     return ProblemFile(path, document.title, document.statement.strip(), document.kind, arms, inputs, reference, Sigma)
 
 
 def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
-    n, d = arms.n, arms.d
+    n = arms.n
     out: dict[str, Any] = {}
     for field in COMMON:
         given = getattr(document, field)
@@ -119,12 +121,11 @@ def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
                     f"{read.path}: Sigma gives an arm x the variance x' Sigma x, but these arms have {arms.responses} "
                     "responses each; give noise_variance, a variance for each response or a covariance matrix for each arm"
                 )
-            Sigma = read.matrix("Sigma", given, None, width=d).values
-            out["noise_variance"] = _quadratic_variance(read.path, arms, np.asarray(Sigma))
+            out["noise_variance"] = _quadratic_variance(read.path, arms, read.square("Sigma", given, arms))
         elif field == "prior_information":
-            out[field] = read.matrix(field, given, None, width=d).values
+            out[field] = read.square(field, given, arms)
         elif field == "inequalities":
-            G = read.matrix("inequalities.G", given.G, None, width=n).values
+            G = read.inequalities(given.G, arms)
             out[field] = (G, read.vector("inequalities.h", given.h, G.shape[0], "per row of G"))
         elif isinstance(given, float | int):
             out[field] = float(given)
@@ -139,8 +140,6 @@ def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
 
 def _quadratic_variance(path: Path, arms: Rows, Sigma: Floats) -> Floats:
     """x' Sigma x for every arm, after checking that Sigma is a covariance matrix."""
-    if Sigma.shape[0] != Sigma.shape[1]:
-        raise InputError(f"{path}: Sigma has shape {Sigma.shape}; it must be square, one row per column of arms")
     size = np.abs(Sigma).max()
     skew = np.abs(Sigma - Sigma.T)
     if skew.max() > 1e-10 * size:
@@ -185,6 +184,24 @@ class _Reader:
                 f"{self.path}: {field} has rows of {rows.values.shape[1]} numbers where {width} are needed"
             )
         return rows if names is None else self._named(field, rows, names)
+
+    def square(self, field: str, given: Any, arms: Rows) -> Floats:
+        """A matrix of one row and column a coordinate, in their order where the file names them."""
+        rows = self.matrix(field, given, None, width=arms.d)
+        return self._guarded(field, lambda: np.array(read_square(rows, field, arms.d, arms.columns)))
+
+    def interest(self, given: Any, arms: Rows) -> Floats:
+        """A matrix of one row a coordinate, in their order where the file names them."""
+        rows = self.matrix("interest", given, None)
+        labelled = Labelled(rows.values, rows.names)
+        return self._guarded("interest", lambda: in_order(labelled, "interest", arms.columns, COORDINATES))
+
+    def inequalities(self, given: Any, arms: Rows) -> Floats:
+        """The matrix G of one column an arm, in their order where the file names them."""
+        rows = self.matrix("inequalities.G", given, None, width=arms.n)
+        labels = None if rows.columns is None or default_names(rows.columns) else rows.columns
+        order = self._guarded("inequalities.G", lambda: order_of(labels, arms.names, "the columns of G", ARMS))
+        return rows.values if order is None else rows.values[:, order]
 
     def arms(self, given: Any, names: list[str] | None) -> Rows:
         """Vectors or, for several responses, matrices: written out one by one, or an NPY file (n, d, r)."""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
+from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.read import read_positive, read_rows, read_vector
 from convexdesign.simulation.noise import block_statistics, gaussian_statistics, standard_noise
 
@@ -48,13 +49,14 @@ class LinearEnvironment:
         rows = read_rows(arms, "arms")
         self.arms: Floats = np.asarray(rows.values, dtype=float)
         n, d = self.arms.shape
-        self.theta = read_vector(theta, "theta", d)
+        self.theta = read_vector(theta, "theta", d, rows.columns, COORDINATES)
         if (noise_variance is None) == (Sigma is None):
             raise InputError("give exactly one of noise_variance (VARIANCES per arm) and Sigma (s_x² = x'Sigma x)")
         self.Sigma = None if Sigma is None else _read_covariance(Sigma, d)
         if self.Sigma is not None:
             noise_variance = _quadratic_form(self.arms, self.Sigma, rows.names)
-        variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive")
+        remedy = "a noise VARIANCE must be positive"
+        variance = read_positive(noise_variance, "noise_variance", n, remedy, rows.names)
         assert variance is not None
         self.noise_variance: Floats = variance
         self.noise = noise

@@ -94,7 +94,7 @@ def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights= and counts=")
     name = "weights" if counts is None else "counts"
-    values = read_vector(weights if counts is None else counts, name, problem.n_arms)
+    values = read_vector(weights if counts is None else counts, name, problem.n_arms, problem.arms.names)
     bad = np.flatnonzero(values < 0)
     if bad.size:
         raise InputError(f"{name}[{bad[0]}] is {values[bad[0]]:g}; {name} cannot be negative")

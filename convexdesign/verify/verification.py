@@ -16,6 +16,7 @@ from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.problem import Canonical, DesignProblem
+from convexdesign.problem.labels import in_order
 from convexdesign.verify import improvement as improving
 from convexdesign.verify import report
 from convexdesign.verify.equivalence import sensitivities, unmeasured_shares
@@ -156,6 +157,8 @@ class Verification:
         from convexdesign.plotting import plot_equivalence, plot_unmeasured
 
         names = self.problem.arms.names
+        if positions is not None:
+            positions = in_order(positions, "positions", names)
         if not improving.measures(self._canonical, self._evaluation):
             shares = unmeasured_shares(self._canonical, self._evaluation)
             title = f"{self._unmeasured} is not measured"

@@ -29,7 +29,7 @@ X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
         (lambda: P.g_optimal([[1.0], [2.0, 3.0]]), r"arms must be numbers in a rectangular array"),
         (lambda: P.g_optimal([["a", "b"]]), r"arms must be real numbers, got dtype <U1"),
         (lambda: P.g_optimal(np.ones((2, 2)) * 1j), r"arms must be real numbers, got dtype complex128"),
-        (lambda: P.g_optimal("arms.csv"), r"arms must be real numbers"),
+        (lambda: P.g_optimal("arms.csv"), r"arms is text .*read_table"),
         (lambda: P.g_optimal(None), r"arms must be"),
         (lambda: P(X, np.zeros((0, 2))), r"targets are empty"),
         (lambda: P(X, [[1.0, 0.0, 0.0]]), r"targets have 3 entries each, but the arms have 2"),
@@ -52,8 +52,8 @@ X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
         (lambda: P.g_optimal([[10**400, 2], [1, 1]]), r"arms must be numbers.*too large"),
         (lambda: P.g_optimal(np.ma.array(X, mask=np.eye(3, 2) == 0)), r"arms\[0, 1\] is masked"),
         (
-            lambda: P.level_set_allocation(pd.DataFrame(X, columns=["x", "y"]), pd.DataFrame(X, columns=["y", "x"])),
-            r"column 0 is 'x' in the arms but 'y' in items; bring the columns into one order",
+            lambda: P.level_set_allocation(pd.DataFrame(X, columns=["x", "y"]), pd.DataFrame(X, columns=["y", "z"])),
+            r"items: the labels are y, z, but the coordinates of the arms are x, y: 'z' is no coordinate and 'x' has no",
         ),
         (lambda: P.c_optimal(X, [1.0, 0.0, 0.0]), r"direction must be a vector of length 2"),
         (lambda: P.g_optimal(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": ["u", "v"]})), r"column 'b' is not"),
@@ -220,11 +220,14 @@ def test_labelled_values_follow_the_arms_names():
     assert build(arms, max_weight=noise / 10.0).weight_set.upper.tolist() == [0.1, 0.4, 0.9]
     # Without names there is nothing to match: positions count.
     assert build(np.eye(3), noise_variance=noise).noise_variance.tolist() == [9.0, 1.0, 4.0]
-    with pytest.raises(cd.InputError, match="noise_variance is labelled, but there is no entry for arm 'b'"):
+    with pytest.raises(
+        cd.InputError,
+        match="are c, a, x, but the arms are a, b, c: 'x' is no arm and 'b' has no",
+    ):
         build(arms, noise_variance=noise.rename({"b": "x"}))
-    with pytest.raises(cd.InputError, match="costs is labelled, but there is no arm for entry 'd'"):
+    with pytest.raises(cd.InputError, match="labels are d, a, b, c, but the arms are a, b, c: 'd' is no arm"):
         build(arms, costs=pd.Series([1.0, 1, 1, 1], index=list("dabc")))
-    with pytest.raises(cd.InputError, match="some twice; make the labels unique"):
+    with pytest.raises(cd.InputError, match="'b' is there twice; make the labels unique"):
         build(arms, costs=pd.Series([1.0, 1, 1], index=list("bba")))
 
 
