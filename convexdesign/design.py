@@ -276,6 +276,7 @@ class Design:
             max_counts=max_counts,
             rng=rng,
             time_limit=time_limit,
+            witness=self.certificate.witness,
         )
 
     # ------------------------------------------------------------------ files

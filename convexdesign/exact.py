@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.aliasing import rank_note
+from convexdesign.certificate import Witness, dimension, vector_bound
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
@@ -31,6 +32,8 @@ ALL_CANDIDATES = 2000
 EXTRA_CANDIDATES = 64
 # From this many pulls per arm with weight on, others have nothing to add.
 PULLS_PER_ARM = 10
+# By so much a proven efficiency may exceed one through rounding alone.
+ROUNDING = 1e-9
 METHODS = ("auto", "ceil", "apportion", "regret", "exchange", "optimal")
 
 
@@ -39,9 +42,11 @@ class ExactDesign:
     """Whole numbers of pulls, with a certified efficiency against the best weights.
 
     counts (n_arms,) int64; total = counts.sum(); value: the criterion per observation (per unit of budget where the
-    problem has costs), comparable with Design.value; efficiency: proven lower bound on it, 1 being as good as the best
-    proportions; method: the one that found the counts; optimality_gap: for `optimal`, proven relative distance from the
-    best whole-number design of this total (it may stay below 1 in efficiency even at gap 0), otherwise None;
+    problem has costs), comparable with Design.value; bound: proven for the best proportions with the budget that the
+    counts spend, in the same unit; efficiency: proven lower bound on what they achieve, 1 being as good as the best
+    proportions (more only where whole numbers cannot keep bounds on the weights); method: the one that found the counts;
+    optimality_gap: for `optimal`, proven relative distance from the best whole-number design of this total (it may stay
+    below 1 in efficiency even at gap 0), otherwise None;
     rank_note: 'rank 2 of 3 (...)' where some coefficients cannot be estimated from the counts, else empty.
     """
 
@@ -103,11 +108,14 @@ def round_design(
     max_counts: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
     time_limit: float = 60.0,
+    witness: Witness | None = None,
 ) -> ExactDesign:
     """Counts near n w_i for a problem's weights (n_arms,), and their efficiency against `bound` on its optimum.
 
-    Information held counts as n A0. Bounds on the weights are kept to within one pull. Raises InputError for an
-    unknown method, limits that cannot be met, or an n too small to estimate what is asked (the least n is named).
+    Information held counts as n A0. witness: what proves the bound; where information is held and the counts cost another
+    budget than was planned, it proves one for that budget. Bounds on the weights are kept to within one pull. Raises
+    InputError for an unknown method, limits that cannot be met, or an n too small to estimate what is asked (the least n
+    is named).
     """
     from convexdesign.rounding import Method, limits, round_weights
 
@@ -146,7 +154,8 @@ def round_design(
     )
     counts = np.zeros(problem.n_arms, dtype=np.int64)
     counts[index] = whole.counts
-    return _evaluated(canonical, counts, bound, scale, method, whole.method.value, whole.optimality_gap)
+    name = whole.method.value if method == "auto" else method
+    return _evaluated(canonical, counts, bound, witness, scale, name, whole.optimality_gap)
 
 
 def _per_pull(arms: Floats, costs: Floats) -> Floats:
@@ -159,9 +168,9 @@ def _evaluated(
     canonical: Canonical,
     counts: Counts,
     bound: float,
+    witness: Witness | None,
     scale: float,
-    method: str,
-    found_by: str,
+    name: str,
     optimality_gap: float | None,
 ) -> ExactDesign:
     """The criterion recomputed from the data. With M the information of all pulls, `at` refers to M / scale."""
@@ -169,9 +178,10 @@ def _evaluated(
     effort = problem.effort(counts.astype(float))
     at = evaluate(canonical, effort / scale)
     spent = float(effort.sum()) / scale
-    size = canonical.rank if problem.criterion is Criterion.D else canonical.aim.shape[1]
+    bound = _bound_for_budget(canonical, bound, witness, spent)
     match problem.criterion:
         case Criterion.D | Criterion.DS:
+            size = dimension(canonical)
             value = at.value - size * np.log(spent)
             efficiency = float(np.exp((value - bound) / size))
         case Criterion.E:
@@ -180,19 +190,37 @@ def _evaluated(
         case _:
             value = at.value * spent
             efficiency = bound / value
-    name = found_by if method == "auto" else method
-    return ExactDesign(
-        problem,
-        counts,
-        float(value),
-        bound,
-        float(min(efficiency, 1.0)),
-        name,
-        optimality_gap,
-        scale,
-        at,
-        rank_note(canonical, at),
-    )
+    # More than one by more than rounding is the truth: counts keep bounds on the weights only to within one pull.
+    efficiency = 1.0 if 1.0 < efficiency <= 1.0 + ROUNDING else float(efficiency)
+    note = rank_note(canonical, at)
+    return ExactDesign(problem, counts, float(value), bound, efficiency, name, optimality_gap, scale, at, note)
+
+
+def _bound_for_budget(canonical: Canonical, bound: float, witness: Witness | None, spent: float) -> float:
+    """A bound on the optimum for `spent` times the budget planned, per unit of the budget spent.
+
+    With A = A0 + s sum_i w_i y_i y_i', s = spent, let t_s be the least variance; per unit of budget it is s t_s. Without
+    information held that is t_1 whatever s. With it, s t_s grows with s, since A / s = A0 / s + sum: the bound on t_1 holds
+    for s >= 1, and s times it for s < 1, where A is at most what it is for s = 1. There the witness proves more: in its
+    bound, h_W(q) becomes s h_W(q). The same holds for log det and lambda_min, whose bounds are upper ones.
+    """
+    problem = canonical.problem
+    if problem.prior is None or spent >= 1.0:
+        return bound
+    maximised = problem.criterion.maximised
+    logarithmic = problem.criterion in (Criterion.D, Criterion.DS)
+    size = dimension(canonical) if logarithmic else 1
+
+    def per_unit(total: float) -> float:
+        if logarithmic:
+            return total - size * float(np.log(spent))
+        return total / spent if maximised else total * spent
+
+    bounds = [per_unit(bound)]
+    if witness is not None:
+        support = problem.weight_set.support
+        bounds.append(per_unit(vector_bound(canonical, witness, lambda q: spent * support(q))[0]))
+    return min(bounds) if maximised else max(bounds)
 
 
 def _with_weight_bounds(

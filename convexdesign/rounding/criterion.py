@@ -40,6 +40,9 @@ __all__ = [
     "Volume",
     "information",
     "inverse_factor",
+    "measured_range",
+    "pseudo_inverse_factor",
+    "value_on_range",
 ]
 
 Array = NDArray[np.float64]
@@ -48,6 +51,8 @@ Array = NDArray[np.float64]
 SINGULAR = 1e-9
 # A target is inside a subspace when no more than this share of its length is outside.
 OUTSIDE = 1e-7
+# Eigenvalues of an information matrix below this share of the largest are rounding.
+RANK_TOLERANCE = 1e-11
 # Targets per swap evaluation: more sharpen the choice of a swap; whether it is taken is decided on all of them.
 SWAP_TARGETS = 128
 # Numbers that one vectorised evaluation of swaps may hold.
@@ -110,6 +115,10 @@ class Criterion(Protocol):
         """The same criterion of Q'MQ for information M in the range of orthonormal Q (r, k), or None if infinite."""
         ...
 
+    def wanted(self, N: Array) -> Array:
+        """Orthonormal columns (k, p) that span N'v for all v that must be measured; N (r, k) has orthonormal columns."""
+        ...
+
 
 def information(arms: Array, counts: NDArray[Any]) -> Array:
     """sum_i n_i u_i u_i' for rows (n, r) or groups of rows (n, k, r); counts or weights (n,)."""
@@ -130,6 +139,41 @@ def inverse_factor(M: Array) -> Array | None:
         return None
     F: Array = solve_triangular(L, np.eye(M.shape[0]), lower=True).T
     return F
+
+
+def measured_range(M: Array) -> Array:
+    """Orthonormal columns (r, k) that span the range of a psd M, up to rounding."""
+    lam, Q = np.linalg.eigh(M)
+    return np.asarray(Q[:, lam > max(RANK_TOLERANCE * lam[-1], 0.0)])
+
+
+def pseudo_inverse_factor(M: Array) -> Array:
+    """F (r, k) with M^+ = F F', k the rank of M up to rounding."""
+    lam, Q = np.linalg.eigh(M)
+    keep = lam > max(RANK_TOLERANCE * lam[-1], 0.0)
+    return np.asarray(Q[:, keep] / np.sqrt(lam[keep]))
+
+
+def value_on_range(criterion: Criterion, M: Array) -> float:
+    """phi(M), finite for singular M too where all that is wanted lies in its range: M's inverse there takes the place of M^-1.
+
+    That is the limit of phi from above, since v'M^+v = lim v'(M + eps I)^-1 v for v in the range; elsewhere it is infinite.
+
+    >>> value_on_range(Minimax(MatrixTargets(np.array([[1.0, 0.0]]))), np.diag([2.0, 0.0]))
+    0.5
+    """
+    value = criterion.value(M)
+    if np.isfinite(value):
+        return value
+    Q = measured_range(M)
+    on_range = criterion.projected(Q) if 0 < Q.shape[1] < M.shape[0] else None
+    return np.inf if on_range is None else on_range.value(Q.T @ M @ Q)
+
+
+def _span(rows: Array, size: float) -> Array:
+    """Orthonormal columns that span the rows (m, k), up to OUTSIDE of the size."""
+    _, s, Vt = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray(Vt[: int(np.count_nonzero(s > OUTSIDE * size))].T)
 
 
 def _inverse_of_product(F: Array) -> Array:
@@ -276,6 +320,18 @@ class Minimax:
             return None
         return Minimax(ProjectedTargets(self.targets, Q))
 
+    def wanted(self, N: Array) -> Array:
+        # The target with most beside what is spanned so far comes next, until none has any.
+        spanned = np.zeros((N.shape[1], 0))
+        longest = self.targets.worst(np.eye(N.shape[0]), 1)[1][0]
+        for _ in range(N.shape[1]):
+            beside = np.eye(N.shape[1]) - spanned @ spanned.T
+            T, outside = self.targets.worst(N @ beside, 1)
+            if not outside[0] > OUTSIDE**2 * longest:
+                break
+            spanned = np.linalg.qr(np.column_stack([spanned, beside @ (N.T @ T[0])]))[0]
+        return spanned
+
     def restricted(self, F: Array, k: int) -> Minimax:
         pool = self.targets.pooled(F, k)
         if pool is self.targets:
@@ -326,6 +382,10 @@ class AverageVariance:
     def projected(self, Q: Array) -> AverageVariance | None:
         inside = Q.T @ self.Q @ Q
         return AverageVariance(inside) if np.trace(self.Q) - np.trace(inside) <= OUTSIDE * np.trace(self.Q) else None
+
+    def wanted(self, N: Array) -> Array:
+        lam, axes = np.linalg.eigh(self.Q)
+        return _span((N.T @ (axes * np.sqrt(np.maximum(lam, 0.0)))).T, float(np.sqrt(lam[-1])))
 
     def restricted(self, F: Array, k: int) -> AverageVariance:
         return self
@@ -384,6 +444,9 @@ class Volume:
         inside = Q.T @ self.L
         lost = np.square(self.L).sum() - np.square(inside).sum()
         return Volume(inside) if lost <= OUTSIDE**2 * np.square(self.L).sum() else None
+
+    def wanted(self, N: Array) -> Array:
+        return _span((N.T @ self.L).T, float(np.linalg.norm(self.L, 2)))
 
     def restricted(self, F: Array, k: int) -> Volume:
         return self

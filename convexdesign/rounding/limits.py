@@ -11,7 +11,7 @@ from scipy.linalg import qr
 from convexdesign.errors import InputError
 from convexdesign.problem.responses import squares, stacked
 
-__all__ = ["MAX_TOTAL", "Limits", "completing_arms", "limits"]
+__all__ = ["MAX_TOTAL", "Limits", "completing_arms", "limits", "measured_anyway", "null_space"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -88,13 +88,8 @@ def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Lim
     """
     r = arms.shape[-1]
     must = bounds.lower > 0
-    base = [stacked(arms[must])]
-    if held is not None:
-        lam, Q = np.linalg.eigh(held)
-        base.append((Q[:, lam > 1e-12 * max(lam[-1], 0.0)] * np.sqrt(lam[lam > 1e-12 * max(lam[-1], 0.0)])).T)
-    rows = np.vstack(base)
     # Project the arms on what is not yet measured and pick greedily; sqrt(w) prefers arms the design itself uses.
-    rank, N = _null_space(rows, r)
+    rank, N = null_space(measured_anyway(arms, held, bounds), r)
     if rank == r:
         return np.empty(0, dtype=np.intp)
     open_arms = np.flatnonzero((bounds.upper > 0) & ~must)
@@ -120,6 +115,16 @@ def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Lim
     return open_arms[pivots[: r - rank]]
 
 
+def measured_anyway(arms: Array, held: Array | None, bounds: Limits) -> Array:
+    """Rows (m, r) that span what the information held and the least counts measure."""
+    base = [stacked(arms[bounds.lower > 0])]
+    if held is not None:
+        lam, Q = np.linalg.eigh(held)
+        keep = lam > 1e-12 * max(lam[-1], 0.0)
+        base.append((Q[:, keep] * np.sqrt(lam[keep])).T)
+    return np.vstack(base)
+
+
 def _completing_groups(rest: Array, preference: Array, size: float, r: int, bounds: Limits) -> NDArray[np.intp]:
     """Groups (m, k, q) that span all q dimensions, one after another: heavy ones or, if these are too many, those that
     add most dimensions at once."""
@@ -138,7 +143,7 @@ def _completing_groups(rest: Array, preference: Array, size: float, r: int, boun
             gain = np.sqrt(np.square(lengths).sum(axis=1))
             i = int(np.argmax(np.where(added == added.max(), gain, -1.0) if fewest else gain))
             chosen.append(i)
-            left = left @ _null_space(left[i], left.shape[2])[1]
+            left = left @ null_space(left[i], left.shape[2])[1]
         if len(chosen) <= room:
             break
     if len(chosen) > room:
@@ -149,7 +154,7 @@ def _completing_groups(rest: Array, preference: Array, size: float, r: int, boun
     return np.array(chosen, dtype=np.intp)
 
 
-def _null_space(rows: Array, r: int) -> tuple[int, Array]:
+def null_space(rows: Array, r: int) -> tuple[int, Array]:
     """The rank of the rows, and an orthonormal basis (r, r - rank) of what they leave unmeasured."""
     if rows.shape[0] == 0:
         return 0, np.eye(r)

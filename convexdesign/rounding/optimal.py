@@ -7,11 +7,16 @@ t >= 2 b'v - b'Mb, b = Cv), so over the counts in a box
 
 a linear program. HiGHS only proposes: its multipliers y >= 0, sum 1, give the bound sum_k y_k p_k + max_n n'(G'y), a
 knapsack summed here, which holds whatever the solver did; its counts are evaluated on the criterion itself.
+
+The cuts hold for singular M too, by continuity from above: (b't)^2 <= (t'M^+t)(b'Mb) wherever t lies in the range of M, and
+1/phi = 0 elsewhere. So counts that measure no more than is wanted are among those searched, and those that measure less are
+excluded by cuts like any others.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import ConvexDesignError, SolverError
-from convexdesign.rounding.criterion import Criterion, information, inverse_factor
+from convexdesign.rounding.criterion import (
+    Criterion,
+    information,
+    inverse_factor,
+    pseudo_inverse_factor,
+    value_on_range,
+)
 from convexdesign.rounding.limits import Limits
 
 __all__ = ["Proven", "prove_optimal"]
@@ -30,6 +41,8 @@ Counts = NDArray[np.int64]
 
 # Allowance for rounding in the sums behind every bound: each has at most a few thousand nonnegative terms.
 ROUNDING = 1e-11
+# Singular information M is raised by these shares of its mean eigenvalue; the smaller ones only for the last word.
+FLOORS = (1e-6, 1e-9, 1e-12)
 # Targets that may give cuts at one point, and the cutting rounds at the root and below it.
 CUTS_AT_ONCE = 6
 ROOT_ROUNDS = 60
@@ -64,30 +77,43 @@ def prove_optimal(
     """The counts with the smallest phi(prior + sum_i n_i u_i u_i') among all with this total and these limits.
 
     arms (n, r) or groups (n, l, r); start (n,) feasible counts, best found by exchange; prior (r, r) TOTAL information
-    held. Ends when the proven gap is at most tol or after time_limit seconds, with the gap proven by then.
+    held. Singular information counts with its value on its range where all that is wanted lies in it. Ends when the
+    proven gap is at most tol or after time_limit seconds, with the gap proven by then.
 
     Raises ConvexDesignError when highspy is not installed (extra `exact`).
     Source: Duran and Grossmann (1986), Quesada and Grossmann (1992), outer approximation.
     """
     deadline = time.monotonic() + time_limit
-    search = _Search(arms, start, bounds, criterion, prior, tol)
-    root = _Node(bounds.lower, bounds.upper)
-    # Nodes are kept by their proven bound on 1/phi, largest first.
-    queue: list[tuple[float, int, _Node]] = [(-np.inf, 0, root)]
+    search = _Search(arms, start, bounds, criterion, prior, tol, deadline)
+    root = _tightened(bounds.lower, bounds.upper, bounds.total)
+    # Nodes are kept by their proven bound on 1/phi, largest first; a number of their own settles ties.
+    number = itertools.count()
+    queue: list[tuple[float, int, _Node]] = [] if root is None else [(-np.inf, next(number), root)]
     nodes = 0
     while queue and -queue[0][0] > search.cutoff and time.monotonic() < deadline:
         parent_bound, _, node = heapq.heappop(queue)
         nodes += 1
+        if node.is_point:
+            search.pruned = max(search.pruned, min(search.bound_at(node.lower), -parent_bound))
+            continue
         bound, point = search.bound(node, ROOT_ROUNDS if nodes == 1 else NODE_ROUNDS)
         bound = min(bound, -parent_bound)
         if bound <= search.cutoff:
             search.pruned = max(search.pruned, bound)
             continue
-        for child in node.split(point):
-            heapq.heappush(queue, (-bound, nodes * 2 + len(queue), child))
+        for child in node.split(point, bounds.total):
+            heapq.heappush(queue, (-bound, next(number), child))
     best = max([search.best, search.pruned] + [-b for b, _, _ in queue[:1]])
     value = 1.0 / search.best if search.best > 0 else np.inf
     return Proven(search.counts, value, (1.0 - ROUNDING) / best, nodes)
+
+
+def _tightened(lower: Counts, upper: Counts, total: int) -> _Node | None:
+    """The box with the limits that the total implies for each arm; None where no counts in it have that total."""
+    least, most = int(lower.sum()), int(upper.sum())
+    if not least <= total <= most:
+        return None
+    return _Node(np.maximum(lower, total - (most - upper)), np.minimum(upper, total - (least - lower)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +121,13 @@ class _Node:
     lower: Counts
     upper: Counts
 
-    def split(self, point: Array) -> list[_Node]:
-        """Two boxes that hold every whole-number point of this one, cut where the point is most fractional."""
+    @property
+    def is_point(self) -> bool:
+        """Whether only one design is left."""
+        return bool(np.array_equal(self.lower, self.upper))
+
+    def split(self, point: Array, total: int) -> list[_Node]:
+        """Smaller boxes that hold every whole-number point of this one, cut where the point is most fractional."""
         distance = np.abs(point - np.round(point))
         open_arms = self.lower < self.upper
         i = int(np.argmax(np.where(open_arms, distance, -1.0)))
@@ -105,19 +136,27 @@ class _Node:
         at = int(np.clip(np.floor(point[i] + 1e-9), self.lower[i], self.upper[i] - 1))
         below, above = self.upper.copy(), self.lower.copy()
         below[i], above[i] = at, at + 1
-        return [_Node(self.lower, below), _Node(above, self.upper)]
+        children = (_tightened(self.lower, below, total), _tightened(above, self.upper, total))
+        return [child for child in children if child is not None]
 
 
 class _Search:
     """Incumbent, cuts and the linear program they form; s = 1/phi is maximised."""
 
     def __init__(
-        self, arms: Array, start: Counts, bounds: Limits, criterion: Criterion, prior: Array | None, tol: float
+        self,
+        arms: Array,
+        start: Counts,
+        bounds: Limits,
+        criterion: Criterion,
+        prior: Array | None,
+        tol: float,
+        deadline: float,
     ):
         self.arms, self.criterion, self.prior, self.tol = arms, criterion, prior, tol
-        self.total = bounds.total
+        self.total, self.deadline = bounds.total, deadline
         self.counts = start
-        self.best = 1.0 / criterion.value(self.information(start))
+        self.best = 1.0 / value_on_range(criterion, self.information(start))
         self.pruned = 0.0
         self.g = np.empty((0, arms.shape[0]))
         self.p = np.empty(0)
@@ -136,37 +175,54 @@ class _Search:
     def offer(self, counts: Counts) -> None:
         """Take counts as the incumbent when they are better, and cut at them."""
         M = self.information(counts)
-        value = self.criterion.value(M)
+        value = value_on_range(self.criterion, M)
         if 1.0 / value > self.best:
             self.best, self.counts = 1.0 / value, counts
         self.cut(M)
 
-    def cut(self, M: Array) -> float:
-        """Add the cuts that are tight at M; returns 1/phi there (regularised where M is singular)."""
+    def cut(self, M: Array, floors: tuple[float, ...] = FLOORS[:1]) -> float:
+        """Add cuts that are tight at M, where M is singular at M + floor I; returns what they say of 1/phi at M."""
         F = inverse_factor(M)
-        if F is None:
-            F = inverse_factor(M + 1e-6 * np.trace(M) / M.shape[0] * np.eye(M.shape[0]))
-            if F is None:
-                return 0.0
-        G = self.criterion.cuts(F, CUTS_AT_ONCE)
+        factors = [F] if F is not None else [F for F in self.factors_near(M, floors) if F is not None]
+        if not factors:
+            return np.inf
+        G = np.concatenate([self.criterion.cuts(F, CUTS_AT_ONCE) for F in factors])
+        G = G[np.isfinite(G).all(axis=(1, 2))]
         U = self.arms if self.arms.ndim == 3 else self.arms[:, None]
         g = np.einsum("ilr,krs,ils->ki", U, G, U, optimize=True)
         p = np.zeros(len(G)) if self.prior is None else np.einsum("krs,rs->k", G, self.prior)
         self.g, self.p = np.vstack([self.g, g]), np.concatenate([self.p, p])
         self.lp.add_cuts(g, p, self.best)
-        return float(np.einsum("krs,rs->k", G, M).min())
+        return float(np.einsum("krs,rs->k", G, M).min(initial=np.inf))
+
+    def factors_near(self, M: Array, floors: tuple[float, ...]) -> list[Array | None]:
+        """Factors of inverses of a singular M: on its range where it measures what is wanted, and of M raised a little.
+
+        Where M does not measure everything, the cuts of the latter say so: the less it is raised, the less they leave.
+        """
+        raised = np.trace(M) / M.shape[0] * np.eye(M.shape[0])
+        factors = [inverse_factor(M + floor * raised) for floor in floors]
+        if np.isfinite(value_on_range(self.criterion, M)):
+            factors.append(pseudo_inverse_factor(M))
+        return factors
+
+    def bound_at(self, counts: Counts) -> float:
+        """A proven upper bound on 1/phi of these counts: tight, or as close to zero as rounding allows."""
+        M = self.information(counts)
+        self.offer(counts)
+        if inverse_factor(M) is None:
+            self.cut(M, FLOORS)
+        return float((self.p + self.g @ counts).min()) * (1.0 + ROUNDING)
 
     def bound(self, node: _Node, rounds: int) -> tuple[float, Array]:
         """A proven upper bound on 1/phi in the box, and the linear program's last point."""
         proven, point = np.inf, node.lower.astype(float)
-        if node.lower.sum() > self.total or node.upper.sum() < self.total:
-            return -np.inf, point
         for _ in range(rounds):
             point, y = self.lp.solve(node.lower, node.upper)
             bound = self.dual_bound(y, node)
             improved = proven - bound
             proven = min(proven, bound)
-            if proven <= self.cutoff:
+            if proven <= self.cutoff or time.monotonic() > self.deadline:
                 break
             whole = np.round(point).astype(np.int64)
             if np.abs(point - whole).max() < 1e-6 and whole.sum() == self.total:
@@ -175,7 +231,20 @@ class _Search:
                 break
             if improved < 1e-3 * (proven - self.cutoff):
                 break
+        else:
+            return proven, point
+        self.try_near(point, node)
         return proven, point
+
+    def try_near(self, point: Array, node: _Node) -> None:
+        """Offer the whole numbers in the box closest to a point: the largest remainders are rounded up."""
+        floor = np.clip(np.floor(point + 1e-9).astype(np.int64), node.lower, node.upper)
+        left = self.total - int(floor.sum())
+        order = np.argsort(floor - point, kind="stable")
+        order = order[floor[order] < node.upper[order]]
+        if 0 < left <= order.size:
+            floor[order[:left]] += 1
+            self.offer(floor)
 
     def dual_bound(self, y: Array, node: _Node) -> float:
         """sum_k y_k p_k + max of n'(G'y) over the box with this total, for any y >= 0 with sum 1."""

@@ -44,6 +44,8 @@ class Remembering:
         return np.inf if local is None else local.value(M)
 
     def cuts(self, F: Array, k: int) -> Array:
+        if F.shape[0] != F.shape[1]:  # of singular information
+            return self._criterion.cuts(F, k)
         return self._at_factor(F).cuts(F, k)
 
     def swaps(self, F: Array, out: Array, into: Array) -> Array:
@@ -58,3 +60,6 @@ class Remembering:
     def projected(self, Q: Array) -> Criterion | None:
         inside = self._criterion.projected(Q)
         return None if inside is None else Remembering(inside)
+
+    def wanted(self, N: Array) -> Array:
+        return self._criterion.wanted(N)

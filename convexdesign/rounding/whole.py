@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -12,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem.responses import squares
 from convexdesign.rounding.apportion import apportion, round_up
-from convexdesign.rounding.criterion import Criterion, information
+from convexdesign.rounding.criterion import Criterion, information, measured_range, value_on_range
 from convexdesign.rounding.exchange import exchange
+from convexdesign.rounding.fewest import sufficient_sets
 from convexdesign.rounding.limits import Limits, completing_arms, limits
 from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.regret import regret
@@ -35,6 +37,9 @@ FEW_PULLS = 200
 RESTARTS = 20
 # Beyond this many arms the search for the best counts is not attempted.
 OPTIMAL_ARMS = 2000
+# Where n is small, sets of arms that measure enough are valued, and the best of them rounded.
+SETS_VALUED = 500
+SETS_ROUNDED = 5
 
 
 class Method(Enum):
@@ -69,7 +74,7 @@ class Whole:
     @cached_property
     def value(self) -> float:
         """phi of the information; computed when asked for, since it may take a pass over very many targets."""
-        return self.criterion.value(self.information)
+        return value_on_range(self.criterion, self.information)
 
     @property
     def optimality_gap(self) -> float | None:
@@ -113,8 +118,19 @@ def round_weights(
     criterion = Remembering(criterion)
     if reduce_support:
         weights = _trim(arms, weights, bounds, criterion, prior)
-    arms, bounds, criterion, prior = _on_range(arms, weights, bounds, criterion, prior)
-    return _rounded(arms, weights, bounds, criterion, prior, method, rng, time_limit)
+    deadline = time.monotonic() + time_limit
+    if method is not Method.OPTIMAL:
+        return _rounded(arms, weights, bounds, criterion, prior, method, rng)
+    if arms.shape[0] > OPTIMAL_ARMS:
+        raise InputError(
+            f"method 'optimal' searches over at most {OPTIMAL_ARMS} arms, not {arms.shape[0]}; "
+            "use 'exchange', whose certified efficiency says how little is left to gain"
+        )
+    start = _rounded(arms, weights, bounds, criterion, prior, Method.EXCHANGE, rng)
+    left = max(deadline - time.monotonic(), 0.0)
+    # All arms and all counts: the best whole numbers may measure less than the best weights do, or more.
+    proven = prove_optimal(arms, start.counts, bounds, criterion, prior, time_limit=left)
+    return replace(_whole(arms, proven.counts, criterion, prior, method), lower_bound=proven.lower_bound)
 
 
 def _rounded(
@@ -125,9 +141,27 @@ def _rounded(
     prior: Array | None,
     method: Method,
     rng: np.random.Generator | None,
-    time_limit: float,
 ) -> Whole:
-    spanning = completing_arms(arms, weights, prior, bounds)
+    """The counts of a cheap method on the range of the design or, where n is too small for that, on one that n can measure."""
+    ranged = _on_range(arms, weights, bounds, criterion, prior)
+    try:
+        spanning = completing_arms(ranged.arms, weights, ranged.prior, ranged.bounds)
+    except InputError:
+        candidates = []
+        for chosen in _most_promising(arms, sufficient_sets(arms, criterion, prior, bounds), bounds, criterion, prior):
+            ranged, there = _measuring(arms, weights, chosen, bounds, criterion, prior)
+            spanning = completing_arms(ranged.arms, there, ranged.prior, ranged.bounds)
+            candidates.append(_cheap(ranged, there, spanning, method, rng))
+        whole = min(candidates, key=lambda candidate: candidate.value)
+    else:
+        whole = _cheap(ranged, weights, spanning, method, rng)
+    return _whole(arms, whole.counts, criterion, prior, whole.method)
+
+
+def _cheap(
+    ranged: _Ranged, weights: Array, spanning: NDArray[np.intp], method: Method, rng: np.random.Generator | None
+) -> Whole:
+    arms, bounds, criterion, prior = ranged.arms, ranged.bounds, ranged.criterion, ranged.prior
     counts = _apportioned(weights, bounds, spanning)
     best = _whole(arms, counts, criterion, prior, Method.APPORTION)
     if method is Method.APPORTION:
@@ -141,16 +175,7 @@ def _rounded(
     few = small and bounds.total <= FEW_PULLS
     restarts = (RESTARTS if method is not Method.AUTO else RESTARTS // 4) if few else 1
     counts = exchange(arms, best.counts, bounds, criterion, prior, starts=restarts, rng=rng)
-    best = min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
-    if method in (Method.AUTO, Method.EXCHANGE):
-        return best
-    if arms.shape[0] > OPTIMAL_ARMS:
-        raise InputError(
-            f"method 'optimal' searches over at most {OPTIMAL_ARMS} arms, not {arms.shape[0]}; "
-            "use 'exchange', whose certified efficiency says how little is left to gain"
-        )
-    proven = prove_optimal(arms, best.counts, bounds, criterion, prior, time_limit=time_limit)
-    return replace(_whole(arms, proven.counts, criterion, prior, method), lower_bound=proven.lower_bound)
+    return min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
 
 
 def _whole(arms: Array, counts: Counts, criterion: Criterion, prior: Array | None, method: Method) -> Whole:
@@ -185,38 +210,83 @@ def _trim(arms: Array, weights: Array, bounds: Limits, criterion: Criterion, pri
 
 def _value_on_range(arms: Array, weights: Array, criterion: Criterion, prior: Array | None) -> float:
     A = information(arms, weights)
-    if prior is not None:
-        A = A + prior
-    Q = _range(A)
-    if Q.shape[1] == A.shape[0]:
-        return criterion.value(A)
-    on_range = criterion.projected(Q)
-    return np.inf if on_range is None else on_range.value(Q.T @ A @ Q)
+    return value_on_range(criterion, A if prior is None else A + prior)
 
 
-def _range(A: Array) -> Array:
-    lam, Q = np.linalg.eigh(A)
-    return Q[:, lam > 1e-11 * lam[-1]]
+@dataclass(frozen=True, eq=False)
+class _Ranged:
+    """The problem in coordinates of a subspace; arms outside it are closed, by an upper limit of zero."""
+
+    arms: Array
+    bounds: Limits
+    criterion: Criterion
+    prior: Array | None
 
 
-def _on_range(
-    arms: Array, weights: Array, bounds: Limits, criterion: Criterion, prior: Array | None
-) -> tuple[Array, Limits, Criterion, Array | None]:
+def _on_range(arms: Array, weights: Array, bounds: Limits, criterion: Criterion, prior: Array | None) -> _Ranged:
     """The problem on the range of the design's information: a singular optimum (one target, say) needs no more.
 
     Arms outside that range are closed; unless they must appear, when everything stays as it is.
     """
     used = (weights > 0) | (bounds.lower > 0)
     A = information(arms, np.where(used, np.maximum(weights, 1e-3 / np.count_nonzero(used)), 0.0))
-    if prior is not None:
-        A = A + prior / bounds.total
-    Q = _range(A)
-    on_range = criterion.projected(Q) if Q.shape[1] < A.shape[0] else None
+    Q = measured_range(A if prior is None else A + prior / bounds.total)
+    ranged = _restricted(arms, Q, bounds, criterion, prior)
+    return _Ranged(arms, bounds, criterion, prior) if ranged is None else ranged
+
+
+def _restricted(arms: Array, Q: Array, bounds: Limits, criterion: Criterion, prior: Array | None) -> _Ranged | None:
+    """The problem on the range of orthonormal Q (r, k), k < r; None where it does not make sense there."""
+    on_range = criterion.projected(Q) if Q.shape[1] < Q.shape[0] else None
     if on_range is None:
-        return arms, bounds, criterion, prior
+        return None
     lost, size = (np.sqrt(squares(rows)) for rows in (arms - arms @ Q @ Q.T, arms))
     inside = lost <= 1e-7 * (size + 1e-300)
     closed = Limits(bounds.total, bounds.lower, np.where(inside, bounds.upper, 0))
-    if sum(closed.upper.tolist()) < bounds.total:
-        return arms, bounds, criterion, prior
-    return arms @ Q, closed, on_range, None if prior is None else Q.T @ prior @ Q
+    if sum(closed.upper.tolist()) < bounds.total or np.any(closed.lower > closed.upper):
+        return None
+    return _Ranged(arms @ Q, closed, on_range, None if prior is None else Q.T @ prior @ Q)
+
+
+def _most_promising(
+    arms: Array, sets: list[NDArray[np.intp]], bounds: Limits, criterion: Criterion, prior: Array | None
+) -> list[NDArray[np.intp]]:
+    """The few sets of arms that estimate best when all pulls are shared evenly among their arms."""
+    if len(sets) <= SETS_ROUNDED:
+        return sets
+    room = bounds.total - int(bounds.lower.sum())
+
+    def value(chosen: NDArray[np.intp]) -> float:
+        shared = bounds.lower.astype(float)
+        shared[chosen] += np.minimum(room / max(chosen.size, 1), bounds.upper[chosen] - bounds.lower[chosen])
+        return _value_on_range(arms, shared, criterion, prior)
+
+    sample = sets[:: -(-len(sets) // SETS_VALUED)]
+    return sorted(sample, key=value)[:SETS_ROUNDED]
+
+
+def _measuring(
+    arms: Array,
+    weights: Array,
+    chosen: NDArray[np.intp],
+    bounds: Limits,
+    criterion: Criterion,
+    prior: Array | None,
+) -> tuple[_Ranged, Array]:
+    """The problem on what the chosen arms measure besides the base, and weights on the arms there, the chosen foremost.
+
+    Where caps leave no room there for all pulls, further arms are chosen, the heaviest first.
+    """
+    one = bounds.lower.astype(float)
+    one[chosen] = 1.0
+    others = np.flatnonzero((bounds.upper > 0) & (one == 0.0))
+    for following in [None, *others[np.argsort(-weights[others], kind="stable")]]:
+        if following is not None:
+            one[following] = 1.0
+        A = information(arms, one)
+        Q = measured_range(A if prior is None else A + prior / bounds.total)
+        ranged = _restricted(arms, Q, bounds, criterion, prior)
+        if ranged is not None or Q.shape[1] == arms.shape[-1]:
+            break
+    ranged = ranged or _Ranged(arms, bounds, criterion, prior)
+    return ranged, one / one.sum()

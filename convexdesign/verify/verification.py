@@ -67,6 +67,7 @@ class Verification:
         >>> cd.verify(p, weights=[0.4, 0.6]).round(10, "apportion").counts.tolist()
         [4, 6]
         """
+        options["witness"] = self.certificate.witness
         return round_design(self.reference.canonical, self.weights, self.lower_bound, n, method=method, **options)
 
     @property
