@@ -8,7 +8,8 @@ responses} x scales, by its number alone, solved, and judged by `exactly.py`, wh
 - the bound lies on its side of the exact value of every design known that keeps the rules exactly;
 - CERTIFIED means that the exact gap is within the tolerance: by exact dual vectors, else the claim counts as not confirmed,
   and as false where a better design is known;
-- a refusal ("cannot be estimated") means that a target lies outside the range of the arms.
+- a refusal ("cannot be estimated") means that a target lies outside the range of the arms;
+- `verify` of another design encloses its exact efficiency, and rounding to whole numbers claims none above it.
 
     python validation/adversarial.py docs/validation --replications 10000 --seed 0 --jobs 2
     python validation/adversarial.py --only 4711 --seed 0       # one problem again, in words
@@ -489,7 +490,13 @@ def judge(number: int, seed: int, method: str = "auto") -> dict[str, Any]:
         row.update(status="crash", false="crash", detail=f"{type(error).__name__}: {error}"[:200])
     row["seconds"] = time.perf_counter() - started
     if design is not None:
-        row.update(status=design.status.name, gap=design.gap, **_claims(s, exact, design))
+        row.update(status=design.status.name, gap=design.gap)
+        try:
+            row.update(_claims(s, exact, design))
+        except cd.ConvexDesignError as error:
+            row.update(false=f"{type(error).__name__} after the design: {error}"[:200])
+        except Exception as error:  # as above: a fault of what came after the design
+            row.update(status="crash", false="crash", detail=f"{type(error).__name__}: {error}"[:200])
     return row
 
 
@@ -531,7 +538,51 @@ def _claims(s: Statement, exact: Exact, design: cd.Design) -> dict[str, Any]:
     gap = _exact_gap(s, exact, design, w, value)
     if certified and gap > TOL * (1 + 1e-3):
         false.append(f"gap not confirmed ({gap:.1e})")
+    if certified and not false:
+        false += _other_claims(exact, design, value, gap)
     return {"exact_gap": gap, "false": "; ".join(false)}
+
+
+def _other_claims(exact: Exact, design: cd.Design, best: Any, gap: float) -> list[str]:
+    """What is said of a worse design in W, and of whole numbers, against the exact efficiency.
+
+    The optimum is known to lie within `gap` of `best`, so the exact efficiency of a design is between e / (1 + gap) and e, or
+    a little less where `best` itself is outside W by rounding.
+    """
+    n = design.weights.size
+    rng = np.random.default_rng(n)
+    false = []
+    other = 0.5 * design.weights + 0.25 * rng.permutation(design.weights) + 0.25 / n
+    if exact.rules.violations([rational(x) for x in other]) > 0:
+        other = 0.5 * design.weights + 0.5 / n  # in W with both
+    result = cd.verify(design.problem, weights=other)
+    other = result.weights
+    efficiency = _efficiency(exact, best, exact.value([rational(x) for x in other]))
+    low, high = result.efficiency_interval
+    # Designs in W keep its rules to a relative 1e-6, and so the best of them may be that much too good.
+    slack = 2e-9 if design.problem.weight_set.is_simplex else 2e-6
+    if not (result.efficiency <= efficiency * (1 + slack) + 1e-15 and low <= efficiency * (1 + slack) + 1e-15):
+        false.append(f"verify claims {low!r} of {efficiency!r}")
+    if not high >= efficiency / (1 + gap) * (1 - 1e-9):
+        false.append(f"verify denies {efficiency!r}: at most {high!r}")
+    if design.problem.weight_set.is_simplex and exact.A0 is None and design.problem.costs is None:
+        whole = design.round(int(rng.integers(3 * exact.d * exact.columns[0].ncols(), 80)), method="apportion")
+        total = int(whole.counts.sum())
+        truth = _efficiency(exact, best, exact.value([fmpq(int(c), total) for c in whole.counts]))
+        if not whole.efficiency <= truth * (1 + 2e-9) + 1e-15:
+            false.append(f"rounding claims {whole.efficiency!r} of {truth!r}")
+    return false
+
+
+def _efficiency(exact: Exact, best: Any, value: Any) -> float:
+    """The efficiency of a design with this exact value against one with the best; 0 where it does not measure what is asked."""
+    if value is None:
+        return 0.0
+    if exact.criterion in ("log det", "interest"):
+        return float(((value - best) / exact.dimension).exp().mid())
+    if value == 0:
+        return 0.0
+    return double(value / best) if exact.maximised else double(best / value)
 
 
 def _normalised(w: list[fmpq]) -> list[fmpq]:
@@ -583,7 +634,7 @@ def _exact_gap(s: Statement, exact: Exact, design: cd.Design, w: list[fmpq], val
 
 
 def _positions(exact: Exact, design: cd.Design, witness: Any) -> tuple[list[int] | None, Any]:
-    """Where the witness's targets stand among the exact ones, by nearness, and their dual vectors; None where one is not found."""
+    """Where the witness's targets stand among the exact ones, by nearness, and their dual vectors; None if one is not found."""
     given = np.asarray(design.problem.targets.take(witness.targets), dtype=float)
     mine = np.array([[double(x) for x in v] for v in exact.targets])
     size = np.abs(mine).max(axis=0)

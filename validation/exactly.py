@@ -63,7 +63,7 @@ class WeightRules:
     radius: fmpq | None = None
 
     def violations(self, w: Sequence[fmpq]) -> float:
-        """The largest excess relative to the rule's own scale: a bound's own size, a row's excess over its largest |G_i w_i|."""
+        """The largest excess relative to the rule's own scale: a bound's size, a row's largest |G_i w_i| or limit."""
         worst = 0.0
         for x, low, high in zip(w, self.lower, self.upper, strict=True):
             if x > high:
