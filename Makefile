@@ -9,8 +9,8 @@ export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 export PYTHONDONTWRITEBYTECODE = 1
 
-# The modules that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
-VALIDATIONS := $(notdir $(basename $(shell grep -l '^def _main' convexdesign/reproduce/*.py)))
+# The programs that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
+VALIDATIONS := $(shell grep -l '__main__' validation/*.py)
 
 .PHONY: demo test bench docs lint format types unit validate clean
 
@@ -40,11 +40,11 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-# Hours: the full counts. make test runs small seeded samples of the same.
-validate: $(VENV)/.runtime
-	for part in $(VALIDATIONS); do \
-	  $(BIN)/python -m convexdesign.reproduce.$$part docs/validation --jobs $(JOBS) --progress || exit 1; \
-	done
+# Hours: the full counts, each program after the other whatever became of those before. make test runs small seeded samples.
+validate: $(VENV)/.test
+	failed=0; for program in $(VALIDATIONS); do \
+	  $(BIN)/python $$program docs/validation --jobs $(JOBS) || { echo "FAILED: $$program" >&2; failed=1; }; \
+	done; exit $$failed
 
 # Speed: about twenty minutes and 3 GB of memory; writes docs/benchmarks.
 bench: $(VENV)/.runtime

@@ -11,6 +11,7 @@ import datetime
 import os
 import platform
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,7 +23,9 @@ import numpy as np
 import convexdesign as cd
 from convexdesign.estimation import Observations
 from convexdesign.experiment import check
-from convexdesign.reproduce.durability.crowd import crowd, open_batch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
+from durability.crowd import crowd, open_batch
 
 ROWS = 1_000_000
 

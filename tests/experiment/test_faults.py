@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-
-from convexdesign.reproduce.durability import crashes, crowd, damage, orders
+from durability import crashes, crowd, damage, orders
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and kills processes")
 

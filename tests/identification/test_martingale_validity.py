@@ -1,18 +1,13 @@
 """Ville's inequality for the bets and the upper ends, and the promise on ties: seeded samples of the full counts.
 
-`python -m convexdesign.reproduce.martingale_promise` runs those.
+`python validation/martingale_promise.py` runs those.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
-
-import convexdesign as cd
-from convexdesign.estimation import Observations
-from convexdesign.identification.evidence import Bets, Evidence
-from convexdesign.reproduce.martingale_promise import (
+from martingale_promise import (
     ALLOCATIONS,
     cases,
     control,
@@ -21,6 +16,11 @@ from convexdesign.reproduce.martingale_promise import (
     ruin,
     variance_cover,
 )
+from scipy.stats import binom
+
+import convexdesign as cd
+from convexdesign.estimation import Observations
+from convexdesign.identification.evidence import Bets, Evidence
 
 I = cd.identification  # noqa: E741
 

@@ -1,6 +1,6 @@
 """Wrong with probability at most delta: seeded samples for every algorithm, and controls that must fail.
 
-`python -m convexdesign.reproduce.identification_promise` runs the full counts.
+`python validation/identification_promise.py` runs the full counts.
 """
 
 from __future__ import annotations

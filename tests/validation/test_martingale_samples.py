@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import martingale_samples
 import numpy as np
 import pandas as pd
 import pytest
 
 from convexdesign.identification import BestArm
-from convexdesign.reproduce import martingale_samples
 from convexdesign.reproduce.contenders import instance_lower_bound
 
 

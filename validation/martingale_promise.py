@@ -1,6 +1,6 @@
 """How often elimination with test martingales is wrong, against its delta: ties, controls, and its martingales themselves.
 
-`python -m convexdesign.reproduce.martingale_promise docs/validation` counts 1,000 runs of 40 instances at three deltas.
+`python validation/martingale_promise.py docs/validation` counts 1,000 runs of 40 instances at three deltas.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from counting import count, markdown
 from numpy.typing import NDArray
 
 from convexdesign.identification import BestArm, GuaranteeWarning, LevelSet, MartingaleElimination, Result, Status
 from convexdesign.identification.evidence import Bets, Evidence
 from convexdesign.identification.wealth import variance_upper_ends
 from convexdesign.instances import Instance
-from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import LinearEnvironment, replication_seed, run_replications, simulate
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def run(
 PAGE = """# Elimination with test martingales: wrong with probability at most delta
 
 Command:
-`python -m convexdesign.reproduce.martingale_promise docs/validation --replications {replications} --seed {seed}`
+`python validation/martingale_promise.py docs/validation --replications {replications} --seed {seed}`
 ({date}).
 
 {runs} runs per line{stopped}, {total} in all, of 40 instances: best arm and level set; the arms as items,
@@ -417,9 +417,9 @@ def _page(
     )
 
 
-def _main() -> None:
+def main() -> None:
     count(run, "Count how often elimination with test martingales is wrong.", REPLICATIONS)
 
 
 if __name__ == "__main__":
-    _main()
+    main()

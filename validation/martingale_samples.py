@@ -1,6 +1,6 @@
 """What elimination with test martingales costs: bounds on the variances ten times too wide, and random instances.
 
-`python -m convexdesign.reproduce.martingale_samples docs/validation` writes the tables and the figure.
+`python validation/martingale_samples.py docs/validation` writes the tables and the figure.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from counting import count, markdown
 
 from convexdesign.identification import BestArm, LevelSet, MartingaleElimination
 from convexdesign.instances import Instance
 from convexdesign.reproduce.contenders import EXPERIMENTS, LOOSE, Maker, environment, instance_lower_bound
-from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _draw(random: pd.DataFrame, easy: pd.DataFrame, path: Path) -> None:
 
 PAGE = """# Elimination with test martingales: samples
 
-Command: `python -m convexdesign.reproduce.martingale_samples docs/validation --replications {replications} --seed {seed}`
+Command: `python validation/martingale_samples.py docs/validation --replications {replications} --seed {seed}`
 ({date}).
 
 delta = {delta}, Gaussian noise, variances unknown, {replications} runs per line. `times_lower_bound` is the mean number of
@@ -242,9 +242,9 @@ def _largest(table: pd.DataFrame) -> str:
     return f"Largest ratio: {tight}; with wide bounds: {wide}."
 
 
-def _main() -> None:
+def main() -> None:
     count(run, "Count the samples that elimination with test martingales needs.", REPLICATIONS)
 
 
 if __name__ == "__main__":
-    _main()
+    main()

@@ -1,6 +1,6 @@
 """What identification costs: every algorithm on the paper's experiments, best arm and level set, beside the lower bound.
 
-`python -m convexdesign.reproduce.identification_comparison docs/validation` writes the tables.
+`python validation/identification_comparison.py docs/validation` writes the tables.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from counting import count, markdown
+
 from convexdesign.reproduce.contenders import EXPERIMENTS, contenders, environment, instance_lower_bound
-from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def run(
 PAGE = """# Identification: samples needed
 
 Command:
-`python -m convexdesign.reproduce.identification_comparison docs/validation --replications {replications} --seed {seed}`
+`python validation/identification_comparison.py docs/validation --replications {replications} --seed {seed}`
 ({date}). delta = {delta}, Gaussian noise, {replications} runs per line.
 
 `lower_bound` is the least mean number of samples of any delta-PAC algorithm that knows the variances;
@@ -82,9 +83,9 @@ def _page(table: pd.DataFrame, replications: int, seed: int) -> str:
     return "\n".join(parts)
 
 
-def _main() -> None:
+def main() -> None:
     count(run, "Compare the samples that identification algorithms need.", REPLICATIONS)
 
 
 if __name__ == "__main__":
-    _main()
+    main()

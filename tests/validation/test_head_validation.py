@@ -1,13 +1,13 @@
 """The validation of HEAD, on few runs: what it writes, and that it can fail."""
 
+import head_validation
 import numpy as np
 import pandas as pd
 import pytest
+from head_validation import bound_coverage, run, unclipped_mean
 
 from convexdesign.estimation import plan_head
 from convexdesign.instances import experiment_2
-from convexdesign.reproduce import head_validation
-from convexdesign.reproduce.head_validation import bound_coverage, run, unclipped_mean
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 from convexdesign.errors import ConvexDesignError
 from convexdesign.experiment import Experiment, recover
 from convexdesign.experiment.store import Store
-from convexdesign.reproduce.durability.study import algorithm, finish, parts_of, uninterrupted
+from durability.study import algorithm, finish, parts_of, uninterrupted
 
 __all__ = ["damaged_files", "damaged_logs"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.experiment import Experiment
-from convexdesign.reproduce.durability.study import algorithm, parts_of, uninterrupted
+from durability.study import algorithm, parts_of, uninterrupted
 
 __all__ = ["random_orders"]
 

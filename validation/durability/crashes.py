@@ -14,8 +14,8 @@ from typing import Any
 from convexdesign.errors import DamagedStoreError
 from convexdesign.experiment import Experiment
 from convexdesign.experiment.events import Kind
-from convexdesign.reproduce.durability.crowd import open_batch
-from convexdesign.reproduce.durability.study import algorithm, parts_of, uninterrupted
+from durability.crowd import open_batch
+from durability.study import algorithm, parts_of, uninterrupted
 
 __all__ = ["killed_at_random", "killed_beside_another"]
 

@@ -1,6 +1,6 @@
 """How often identification algorithms are wrong, against the delta that they promise; and controls that must break it.
 
-`python -m convexdesign.reproduce.identification_promise docs/validation` counts 1,000 runs per line.
+`python validation/identification_promise.py docs/validation` counts 1,000 runs per line.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from counting import count, markdown
 
 from convexdesign.identification import BestArm, GuaranteeWarning, HRage, LevelSet, MartingaleElimination, Status
 from convexdesign.instances import Instance
 from convexdesign.reproduce.contenders import EXPERIMENTS, Maker, contenders, environment
-from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _summary(promise: pd.DataFrame) -> pd.DataFrame:
 PAGE = """# Identification: wrong with probability at most delta
 
 Command:
-`python -m convexdesign.reproduce.identification_promise docs/validation --replications {replications} --seed {seed}`
+`python validation/identification_promise.py docs/validation --replications {replications} --seed {seed}`
 ({date}).
 
 {replications} runs per line on the paper's experiments and on every random instance; with noise that is not Gaussian a fifth
@@ -280,9 +280,9 @@ def _page(promise: pd.DataFrame, control: pd.DataFrame, replications: int, seed:
     )
 
 
-def _main() -> None:
+def main() -> None:
     count(run, "Count how often identification algorithms are wrong.", REPLICATIONS)
 
 
 if __name__ == "__main__":
-    _main()
+    main()

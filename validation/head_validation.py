@@ -1,6 +1,6 @@
 """HEAD's statistical promises, counted over many runs: its mean before clipping, and how often its bound fails.
 
-Run with `python -m convexdesign.reproduce.head_validation docs/validation`.
+Run with `python validation/head_validation.py docs/validation`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from counting import count, markdown
 from numpy.typing import NDArray
 
 from convexdesign import instances
 from convexdesign.estimation import Head, HeadPlan, VarianceModel, plan_head
-from convexdesign.reproduce.counting import count, markdown
 from convexdesign.simulation import LinearEnvironment, replicate
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _outcome(bound: NDArray[np.float64], model: VarianceModel, env: LinearEnviro
 
 PAGE = """# HEAD: mean and error bound
 
-Command: `python -m convexdesign.reproduce.head_validation docs/validation --replications {replications} --seed {seed}`
+Command: `python validation/head_validation.py docs/validation --replications {replications} --seed {seed}`
 ({date}). Instances: the paper's experiments 1 to 3.
 
 ## Before clipping, the mean is s² + x'Cov(theta-hat)x
@@ -199,9 +199,9 @@ def _page(means: pd.DataFrame, bounds: pd.DataFrame, replications: int, seed: in
     )
 
 
-def _main() -> None:
+def main() -> None:
     count(run, "Count how often HEAD's statistical promises hold.", REPLICATIONS)
 
 
 if __name__ == "__main__":
-    _main()
+    main()

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-
-from convexdesign.reproduce.counting import markdown
-from convexdesign.reproduce.durability.crashes import killed_at_random, killed_beside_another
-from convexdesign.reproduce.durability.crowd import crowd
-from convexdesign.reproduce.durability.damage import damaged_files, damaged_logs
-from convexdesign.reproduce.durability.orders import random_orders
+from counting import markdown
+from durability.crashes import killed_at_random, killed_beside_another
+from durability.crowd import crowd
+from durability.damage import damaged_files, damaged_logs
+from durability.orders import random_orders
 
 __all__ = ["run"]
 
@@ -108,7 +107,7 @@ def _crowd(results: int, _: int, folder: Path, seed: int) -> dict[str, Any]:
 
 PAGE = """# What durable experiments survive
 
-Command: `python -m convexdesign.reproduce.experiment_validation docs/validation --scale {scale:g} --seed {seed}` ({date}).
+Command: `python validation/experiment_validation.py docs/validation --scale {scale:g} --seed {seed}` ({date}).
 Verdict: {verdict}. Rows with a 0 under `must_be` are failures; all of them must be 0.
 
 - **killed processes**: the process that runs an experiment is killed (SIGKILL) at random moments and another goes on;
@@ -142,7 +141,7 @@ def _page(frame: pd.DataFrame, scale: float, seed: int) -> str:
     )
 
 
-def _main() -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description="Count what durable experiments survive.")
     parser.add_argument("output_dir", nargs="?", default="docs/validation")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full counts")
@@ -154,4 +153,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    main()
