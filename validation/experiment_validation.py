@@ -12,14 +12,15 @@ from typing import Any
 
 import pandas as pd
 from counting import markdown
+from durability.blocks import damaged_blocks
 from durability.crashes import killed_at_random, killed_beside_another
 from durability.crowd import crowd
-from durability.damage import damaged_files, damaged_logs
+from durability.damage import damaged_files
 from durability.orders import random_orders
 
 __all__ = ["run"]
 
-KILLS, ORDERS, DAMAGES, PROCESSES, RESULTS = 200, 1000, 1000, 8, 1000
+KILLS, ORDERS, DAMAGES, BLOCKS, PROCESSES, RESULTS = 200, 1000, 1000, 3000, 8, 1000
 # Runs are done in so many pieces, each with a seed of its own, so that any number of jobs gives the same numbers.
 PIECES = 10
 # What must be zero.
@@ -61,7 +62,7 @@ def run(
         "killed beside another": _pieces(killed_beside_another, share(KILLS) // 2, seed, 1, False),
         "orders of delivery": _pieces(random_orders, share(ORDERS), seed, jobs, progress),
         "damaged files": _pieces(damaged_files, share(DAMAGES), seed, jobs, progress),
-        "damaged write-ahead logs": _pieces(damaged_logs, share(DAMAGES), seed, jobs, progress),
+        "damaged blocks": _pieces(damaged_blocks, share(BLOCKS), seed, jobs, progress),
         "processes at once": _in_folder(partial(_crowd, share(RESULTS)), 0, seed, None),
     }
     rows = [
@@ -114,14 +115,15 @@ Verdict: {verdict}. Rows with a 0 under `must_be` are failures; all of them must
   `acknowledged` results were told and confirmed, `lost` are those of them that a store lacks in the end; transcripts are
   compared, to the last bit, with that of an experiment that nobody interrupted.
 - **killed beside another**: of two processes that tell one store, one is killed, the other goes on for a moment and is
-  killed too; what neither had acknowledged then lies in the write-ahead log, partly written over, and that is no damage.
+  killed too; what neither had acknowledged is then partly in the file, with a journal to undo it, and that is no damage.
 - **orders of delivery**: the parts of every batch are told in a random order, some of them again later.
 - **damaged files**: one bit is flipped, or the file is cut short, at a random place; then the store is opened and the
   experiment run to its end. `detected`: an error said so; `harmless`: the end is that of the sound store; `silent`: anything
   else. Every damaged file is recovered too; `wrong_recoveries` are no prefix of what was written, or changed the damaged file.
   Both are found again when the store is opened a second time.
-- **damaged write-ahead logs**: one bit is flipped in the log that a killed process leaves beside its store; `changed_files`
-  were changed by being opened and found damaged.
+- **damaged blocks**: a process is killed in the middle of a commit; of the file, or of the journal that is left beside it, a
+  block of 4 to 8192 bytes is zeroed or written over by another one, or two are swapped. `harmless`: everything that was
+  acknowledged is there; `changed_files` were changed by being opened and found damaged.
 - **processes at once**: {processes} processes tell one store, one durable tell a result.
 
 {table}

@@ -11,25 +11,43 @@ from typing import Any
 
 from convexdesign.decimals import at_least, at_most
 
-__all__ = ["at_least", "at_most", "print_json", "print_line", "print_table", "say", "window_width"]
+__all__ = ["at_least", "at_most", "print_json", "print_line", "print_table", "printable", "say", "window_width"]
 
 ENDLESS = 4000
+# What is left as it is in texts of several lines.
+LINES = "\n\t"
+
+
+def printable(text: str, keep: str = "") -> str:
+    """The text with every character that does something to a terminal, but those in `keep`, as its escape: \\x1b.
+
+    Names come from files of other people: printed raw, one could hide lines, or write what was never said.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 def say(message: str) -> None:
     """A message to the person running the command, on standard error."""
-    print(f"convexdesign: {message}", file=sys.stderr)
+    print(f"convexdesign: {printable(message, keep=LINES)}", file=sys.stderr)
 
 
 def print_line(text: str = "") -> None:
     """One line of a result, on standard output; characters the terminal's encoding lacks become "?"."""
+    _print(printable(text, keep=LINES))
+
+
+def _print(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "replace").decode(encoding))
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """The one JSON document of a command run with --json. Infinities and nan become null: JSON has none."""
-    print(json.dumps(finite(document), ensure_ascii=not utf8(), allow_nan=False))
+    text = json.dumps(finite(document), ensure_ascii=not utf8(), allow_nan=False)
+    # JSON leaves the controls above 127 as they are; its own way to write them means the same.
+    print("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text) if not text.isprintable() else text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = ()) -> None:
@@ -55,13 +73,13 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
         table.add_column(name, justify="left" if name in left else "right", no_wrap=not wraps)
     for row in rows:
         # Text, not str: names of arms may hold square brackets, which rich would read as markup.
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(file=sys.stdout, highlight=False, width=window_width())
     if Measurement.get(console, console.options, table).minimum > console.width:
         console.width = ENDLESS
     with console.capture() as capture:  # rich would answer a closed pipe by ending the process
         console.print(table)
-    print_line(capture.get())
+    _print(capture.get())
 
 
 def window_width() -> int:

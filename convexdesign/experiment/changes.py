@@ -56,7 +56,8 @@ def amendment(
     set_aside: bool,
 ) -> Draft:
     """The event that corrects what was told under a key. InputError where it cannot be, with the reason."""
-    old = ledger.results.find(checked_key(key))
+    key = checked_key(key)
+    old = ledger.results.find(key)
     if old is None:
         raise InputError(f"nothing was told under the key {key!r}")
     round_ = ledger.round_of(old.batch)

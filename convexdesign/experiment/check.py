@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.errors import ConvexDesignError
+from convexdesign.experiment import snapshot
 from convexdesign.experiment.admission import admit
 from convexdesign.experiment.columns import summary
 from convexdesign.experiment.events import Event, Kind
@@ -41,14 +42,16 @@ def check(path: str | os.PathLike[str]) -> Report:
     """Verify a store from its pages up, without believing anything that can be recomputed.
 
     SQLite's own full check; every checksum; that every result fits its batch and no key counts twice; that the sums of
-    every round are those of its results; that the algorithm, given them, comes to the recorded decisions. Raises
-    DamagedStoreError where the log cannot be read at all.
+    every round are those of its results; that a snapshot beside it, if the log vouches for it, has the effect of what it
+    stands for; that the algorithm, given the sums, comes to the recorded decisions. Raises DamagedStoreError where the log
+    cannot be read at all.
     """
     with Store.open(path) as store:
         store.check_structure(thorough=True)
         with store.transaction(write=False):
             events = store.read()
-    ledger, problems = Ledger(), []
+        beside = snapshot.load(store.path)
+    ledger, problems = Ledger(), _wrong_snapshot(beside, events)
     for event in events:
         problems += _refused(ledger, event)
         ledger.apply(event)
@@ -61,6 +64,19 @@ def check(path: str | os.PathLike[str]) -> Report:
         problems.append(f"the algorithm does not follow the record: {error}")
     checksum = events[-1].checksum.hex()
     return Report(len(events), len(ledger.rounds), len(ledger.results), checksum, tuple(problems), tuple(differences))
+
+
+def _wrong_snapshot(beside: snapshot.Snapshot | None, events: list[Event]) -> list[str]:
+    """Whether the snapshot that experiments begin with is what it stands for; one that they do not use says nothing."""
+    if (
+        beside is None
+        or not 0 <= beside.seq < len(events) - 1
+        or snapshot.vouched(events[beside.seq + 1]) != beside.digest
+    ):
+        return []
+    if beside.stands_for(events[: beside.seq + 1]):
+        return []
+    return [f"the snapshot beside it is not what the first {beside.seq + 1} events say"]
 
 
 def _refused(ledger: Ledger, event: Event) -> list[str]:

@@ -6,20 +6,20 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.errors import InputError, SolverError, StoreError, UnidentifiableError
+from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
 from convexdesign.experiment.admission import Receipt, admit, batch_of
 from convexdesign.experiment.changes import amendment, missing, withdrawal
 from convexdesign.experiment.columns import pulls, summary
-from convexdesign.experiment.delivery import reward_rows, summary_under
+from convexdesign.experiment.delivery import checked_key, reward_rows, summary_under
 from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained
 from convexdesign.experiment.folding import fold
 from convexdesign.experiment.ledger import Ledger, Phase
@@ -76,7 +76,6 @@ class Experiment:
         self.n_items = len(items["values"])
         self.arm_names: Sequence[str] | None = specification["arms"]["names"]
         self.item_names: Sequence[str] | None = items["names"]
-        self._keep_snapshot()
 
     @classmethod
     def create(cls, path: Path, algorithm: Any, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
@@ -91,7 +90,9 @@ class Experiment:
 
     @classmethod
     def open(cls, path: Path, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
-        """Go on with an experiment; the whole log is read and its checksums are verified.
+        """Go on with an experiment; the log is read and its checksums are verified: all of it, or all since the snapshot.
+
+        What a snapshot stands for is in it, and the chain vouches for that; `check` verifies the whole log in any case.
 
         Raises InputError where there is no such store or its format is of the future, DamagedStoreError where it is not
         what was written.
@@ -176,7 +177,7 @@ class Experiment:
     def batch_told(self, key: str) -> int | None:
         """The id of the batch for which something was told under the key; None where the key is new."""
         with self._lock:
-            found = self._ledger.results.find(key)
+            found = self._ledger.results.find(checked_key(key))
             return None if found is None else found.batch
 
     # ---------------------------------------------------------------- telling
@@ -303,7 +304,7 @@ class Experiment:
     def _start_over(self) -> None:
         """Forget the state, which the log has too."""
         self._store.rewind()
-        self._snapshot_at = -1
+        self._snapshot_at, self._snapshot_digest = -1, ""
         self._ledger = Ledger()
         self._replay = Replay()
 
@@ -312,31 +313,40 @@ class Experiment:
         if self._ledger.events != self._store.seq + 1:
             self._start_over()
         if self._store.seq < 0:
-            self._skip_by_snapshot()
+            self._begin_with_snapshot()
         for event in self._store.read():
-            self._ledger.apply(event)
+            self._take_in(event)
 
-    def _skip_by_snapshot(self) -> None:
-        """Begin with the snapshot beside the store, where there is one and it belongs to this log."""
+    def _take_in(self, event: Event) -> None:
+        self._ledger.apply(event)
+        digest = snapshot.vouched(event)
+        if digest is not None:
+            self._snapshot_at, self._snapshot_digest = event.seq - 1, digest
+
+    def _begin_with_snapshot(self) -> None:
+        """Begin with the snapshot beside the store, where the event after those that it stands for vouches for it."""
         found = snapshot.load(self._store.path)
-        if found is not None and self._store.skip_to(found.seq, found.checksum):
-            for event in found.events():
-                self._ledger.apply(event)
-            self._ledger.events = found.seq + 1
-            self._snapshot_at = found.seq
-
-    def _keep_snapshot(self) -> None:
-        """Bring the snapshot up to date, where it is far behind."""
-        if self._store.seq - self._snapshot_at < snapshot.EVERY:
+        if found is None or not self._store.has(found.seq, found.checksum):
             return
+        later = self._store.read_after(found.seq, found.checksum)
+        if not later or snapshot.vouched(later[0]) != found.digest:
+            return
+        for event in found.events():
+            self._ledger.apply(event)
+        self._ledger.events = found.seq + 1
+        for event in later:
+            self._take_in(event)
+        self._store.seq, self._store.checksum = later[-1].seq, later[-1].checksum
+
+    def _new_snapshot(self) -> snapshot.Snapshot | None:
+        """The snapshot of all events there are, where the last one is far behind; to be called in a writing transaction."""
+        if self._store.seq - self._snapshot_at < snapshot.EVERY:
+            return None
         before = snapshot.load(self._store.path)
-        with suppress(StoreError), Store.open(self._store.path) as store, store.transaction(write=False):
-            if before is not None and not store.skip_to(before.seq, before.checksum):
-                before = None
-            events = store.read()
-            if len(events) >= snapshot.EVERY:
-                snapshot.save(self._store.path, before, events)
-        self._snapshot_at = self._store.seq
+        if before is not None and (before.seq, before.digest) != (self._snapshot_at, self._snapshot_digest):
+            before = None
+        seq, checksum = (-1, GENESIS) if before is None else (before.seq, before.checksum)
+        return snapshot.made(before, self._store.read_after(seq, checksum))
 
     def _look(self) -> None:
         with self._lock:
@@ -351,12 +361,16 @@ class Experiment:
             yield self._joint
             return
         written = False
+        made: snapshot.Snapshot | None = None
 
         def write(draft: Draft) -> None:
-            nonlocal written
+            nonlocal written, made
+            made = made or self._new_snapshot()
+            if made is not None and made.seq == self._store.seq:
+                draft = Draft(draft.kind, draft.body | {snapshot.VOUCHED: made.digest})
             written = True
             for event in self._store.append([draft]):
-                self._ledger.apply(event)
+                self._take_in(event)
 
         with self._lock:
             try:
@@ -368,7 +382,9 @@ class Experiment:
                     self._start_over()
                 if not isinstance(error, _DryRun):
                     raise
-            self._keep_snapshot()
+            else:
+                if made is not None:
+                    snapshot.save(self._store.path, made)
 
     def _close_round(self, write: Callable[[Draft], None]) -> None:
         """Add up a round whose results are complete."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from convexdesign.errors import DamagedStoreError, InputError
 from convexdesign.experiment.carve import Found, carve, pages_of
 from convexdesign.experiment.events import GENESIS, Event, link
+from convexdesign.experiment.journal import journal_of
 from convexdesign.experiment.store import OPEN, Store, kind_of
 from convexdesign.experiment.write_ahead import log_of, pages_with
 
@@ -57,21 +58,28 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Rec
 
 
 def _candidates(source: Path) -> list[Found]:
-    """Whatever may be an event, of the file first, then of what its write-ahead log adds.
+    """Whatever may be an event, of the file first, then of what its journal or its write-ahead log adds.
 
-    The log may be another experiment's; its events follow from none in the file, and what begins there counts.
+    Those may be another experiment's; their events follow from none in the file, and what begins there counts.
     """
     original = source.read_bytes()
-    log = log_of(source).read_bytes() if log_of(source).is_file() else b""
+    journal, log = (name(source).read_bytes() if name(source).is_file() else b"" for name in (journal_of, log_of))
     with tempfile.TemporaryDirectory() as folder:
         # SQLite changes what it opens; it gets a copy.
         copy = Path(folder) / "copy.db"
         copy.write_bytes(original)
+        journal_of(copy).write_bytes(journal)
         log_of(copy).write_bytes(log)
         by_sqlite = _read(copy)
         folded = copy.read_bytes()
-    found = [*carve(original), *by_sqlite, *carve(folded)]
-    return [*found, *carve(log, pages_with(log, pages_of(original)))] if log else found
+    pages = pages_of(original)
+    return [
+        *carve(original),
+        *by_sqlite,
+        *carve(folded),
+        *carve(journal, pages),
+        *carve(log, pages_with(log, pages)),
+    ]
 
 
 def _read(path: Path) -> list[Found]:

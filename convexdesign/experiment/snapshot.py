@@ -1,7 +1,7 @@
 """A shorter log with the same effect, kept beside the store so that a long one opens quickly; a cache, never the record.
 
-Runs of told rows are joined into one event each; all else stays. It is used only where its own checksum holds and the
-store has, under the number of its last event, the checksum that it names: the chain then vouches for all before it.
+Runs of told rows are joined into one event each; all else stays. The event after those that a snapshot stands for holds
+its fingerprint, so that the chain of checksums vouches for it: one that is changed, forged, or of another log is not used.
 Deleting it costs time, nothing else.
 """
 
@@ -10,52 +10,68 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from convexdesign.experiment.events import Event, Kind, plain_json
 from convexdesign.experiment.results import RewardRows
 
-__all__ = ["EVERY", "Snapshot", "load", "save"]
+__all__ = ["EVERY", "VOUCHED", "Snapshot", "load", "made", "save", "vouched"]
 
 # A new one is made after so many more events.
 EVERY = 20_000
 # Joined rows stay below this, so that what is added later does not rewrite all.
 MOST_ROWS = 100_000
-FORMAT = "convexdesign snapshot 1"
+FORMAT = "convexdesign snapshot 2"
+# Where the body of an event holds the fingerprint of the snapshot of all events before it.
+VOUCHED = "snapshot"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Kinds and bodies that have the effect of all events up to `seq`, whose checksum is given."""
+    """Kinds and bodies that have the effect of all events up to `seq`, whose checksum is given; digest: its fingerprint."""
 
     seq: int
     checksum: bytes
     parts: list[tuple[Kind, str]]
+    digest: str
+    data: bytes
 
     def events(self) -> list[Event]:
         """The parts as events; they have no numbers, times and checksums of their own."""
         return [Event(self.seq, kind, "", text, self.checksum) for kind, text in self.parts]
 
+    def stands_for(self, events: list[Event]) -> bool:
+        """Whether it has the effect of these events, and of no others."""
+        return list(_pieces(self.events())) == list(_pieces(events))
+
+
+def vouched(event: Event) -> str | None:
+    """The fingerprint of the snapshot of all earlier events, where this event holds one."""
+    if f'"{VOUCHED}":' not in event.text:  # most have none, and need not be read twice for it
+        return None
+    found = event.body.get(VOUCHED)
+    return found if isinstance(found, str) else None
+
 
 def load(store: Path) -> Snapshot | None:
-    """The snapshot beside a store; None where there is none, or it is not what was written."""
+    """The snapshot beside a store; None where there is none that can be read. Only the log can say what it is worth."""
     try:
-        digest, _, data = _beside(store).read_bytes().partition(b"\n")
-        if blake2b(data, digest_size=16).hexdigest().encode() != digest:
-            return None
+        data = _beside(store).read_bytes()
         found = json.loads(data)
         if found["format"] != FORMAT:
             return None
-        parts = [(Kind(kind), text) for kind, text in found["parts"]]
-        return Snapshot(found["seq"], bytes.fromhex(found["checksum"]), parts)
-    except (OSError, ValueError, KeyError, TypeError):
+        parts = [(Kind(kind), str(text)) for kind, text in found["parts"]]
+        return Snapshot(int(found["seq"]), bytes.fromhex(found["checksum"]), parts, _digest(data), data)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def save(store: Path, before: Snapshot | None, events: list[Event]) -> Snapshot:
-    """Write the snapshot of the events that follow `before` (None: from the first on); a failure does no harm."""
+def made(before: Snapshot | None, events: list[Event]) -> Snapshot:
+    """The snapshot of the events that follow `before` (None: from the first on), those that it stands for included."""
     parts = [] if before is None else list(before.parts)
     run: list[RewardRows] = []
     if parts and parts[-1][0] is Kind.TOLD:
@@ -71,16 +87,40 @@ def save(store: Path, before: Snapshot | None, events: list[Event]) -> Snapshot:
             run.append(rows)
     if run:
         parts.append(_joined(run))
-    made = Snapshot(events[-1].seq, events[-1].checksum, parts)
-    body = {"format": FORMAT, "seq": made.seq, "checksum": made.checksum.hex(), "parts": parts}
+    last = events[-1]
+    body = {"format": FORMAT, "seq": last.seq, "checksum": last.checksum.hex(), "parts": parts}
     data = plain_json(body).encode()
+    return Snapshot(last.seq, last.checksum, parts, _digest(data), data)
+
+
+def save(store: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot beside its store; a failure does no harm."""
     target = _beside(store)
     draft = target.with_name(f"{target.name}.{os.getpid()}")
     with contextlib.suppress(OSError):
-        draft.write_bytes(blake2b(data, digest_size=16).hexdigest().encode() + b"\n" + data)
+        draft.write_bytes(snapshot.data)
         os.replace(draft, target)
     draft.unlink(missing_ok=True)
-    return made
+
+
+def _pieces(events: Iterable[Event]) -> Iterator[Any]:
+    """What happened, runs of told rows as one."""
+    run: list[RewardRows] = []
+    for event in events:
+        rows = RewardRows.from_record(event.body) if event.kind is Kind.TOLD else None
+        if run and (rows is None or rows.batch != run[0].batch):
+            yield run[0].joined(run[1:]).record()
+            run = []
+        if rows is None:
+            yield event.kind, event.text
+        else:
+            run.append(rows)
+    if run:
+        yield run[0].joined(run[1:]).record()
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def _joined(run: list[RewardRows]) -> tuple[Kind, str]:

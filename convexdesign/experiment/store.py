@@ -1,4 +1,10 @@
-"""The log in one SQLite file: events are appended in transactions that survive power failures, and never changed."""
+"""The log in one SQLite file: events are appended in transactions that survive power failures, and never changed.
+
+Commits go through a rollback journal: once one returns, it is on the disk, in the one file, head of the chain included.
+What lies beside the file is then nothing that was acknowledged, so that no damage to it, nor its loss, can take back what
+was. (A write-ahead log, which older versions used, holds what was acknowledged, and one zeroed field of it makes SQLite
+end the log there, as after a torn write: from what is left, the two cannot be told apart.)
+"""
 
 from __future__ import annotations
 
@@ -14,6 +20,7 @@ from weakref import WeakSet
 
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
 from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained, link
+from convexdesign.experiment.journal import copied, is_hot, journal_of
 from convexdesign.experiment.write_ahead import log_of, lost_commits
 
 __all__ = ["APPLICATION_ID", "FORMAT", "Store"]
@@ -53,9 +60,9 @@ REASONS = {
 class Store:
     """An append-only log; `seq` and `checksum` are those of the last event that was read or appended here.
 
-    Write-ahead logging with a sync at every commit: an append that returned is on the disk. Writers of any number of
-    processes queue. Raises StoreError where reading or writing fails, leaving the log as it was, and DamagedStoreError
-    where the file is not what was written to it.
+    Every commit is synced: an append that returned is on the disk, in this file. Writers of any number of processes queue,
+    and wait for those who read. Raises StoreError where reading or writing fails, leaving the log as it was, and
+    DamagedStoreError where the file is not what was written to it.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -87,15 +94,13 @@ class Store:
                 connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
-                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA journal_mode = DELETE")
                 store = cls(draft, connection)
                 with store.transaction(write=True):
                     for table in SCHEMA:
                         connection.execute(table)
                     connection.execute("INSERT INTO head VALUES (0, -1, ?)", (GENESIS,))
                     store._insert(events)
-                # All of it into the one file; closing would do that too, but not say so where it fails.
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             try:
                 publish(draft, target)
             except FileExistsError:
@@ -115,12 +120,14 @@ class Store:
         lost = lost_commits(target) if target.stat().st_size else "it is empty"
         if lost:
             raise damaged(target, lost)
+        refuse_spoilt_journal(target)
         with errors_of(target):
             connection = connect(target)
             try:
                 check_format(target, connection)
                 store = cls(target, connection)
                 store.check_structure()
+                store._leave_write_ahead_logging()
             except BaseException:
                 close_as_it_is(target, connection)
                 raise
@@ -129,7 +136,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Close the file; the last process to do so folds the write-ahead log into it, unless there was damage."""
+        """Close the file; an older version's write-ahead log is folded into it by the last to do so, unless damaged."""
         OPEN.discard(self)
         if self._closed:
             return
@@ -155,8 +162,8 @@ class Store:
             raise StoreError(f"{self.path} was closed here; open it again")
         if write and self._files and self._files != files_of(self.path):
             raise StoreError(
-                f"{self.path}, or the write-ahead log beside it, was deleted or replaced while it was open; what is told "
-                "now would be lost with it, and is not recorded. Open it again"
+                f"{self.path} was deleted or replaced while it was open; what is told now would be lost with it, and is not "
+                "recorded. Open it again"
             )
         try:
             with errors_of(self.path):
@@ -179,21 +186,24 @@ class Store:
         """Read from the beginning next: what was appended last may not have been committed."""
         self.seq, self.checksum = -1, GENESIS
 
-    def skip_to(self, seq: int, checksum: bytes) -> bool:
-        """Whether event `seq` has this checksum; if so, `read` goes on after it. To be called in a transaction."""
+    def has(self, seq: int, checksum: bytes) -> bool:
+        """Whether event `seq` has this checksum; to be called in a transaction."""
         found = self._connection.execute("SELECT checksum FROM events WHERE seq = ?", (seq,)).fetchone()
-        if found != (checksum,):
-            return False
-        self.seq, self.checksum = seq, checksum
-        return True
+        return bool(found == (checksum,))
 
     def read(self) -> list[Event]:
         """The events since the last one read, each verified; to be called in a transaction.
 
         Raises DamagedStoreError where an event is not what was written, or the log does not end where it should.
         """
+        events = self.read_after(self.seq, self.checksum)
+        if events:
+            self.seq, self.checksum = events[-1].seq, events[-1].checksum
+        return events
+
+    def read_after(self, seq: int, checksum: bytes) -> list[Event]:
+        """The events after number `seq`, whose checksum is given, each verified; `read` goes on where it was."""
         events: list[Event] = []
-        seq, checksum = self.seq, self.checksum
         for number, kind, when, text, found in self._connection.execute(READ, (seq,)):
             seq += 1
             try:
@@ -207,7 +217,6 @@ class Store:
         heads = self._connection.execute("SELECT id, seq, checksum FROM head").fetchall()
         if heads != [(0, seq, checksum)]:
             raise damaged(self.path, f"the log ends with event {seq}, but that is not the last one written")
-        self.seq, self.checksum = seq, checksum
         return events
 
     def append(self, drafts: list[Draft]) -> list[Event]:
@@ -233,8 +242,22 @@ class Store:
             (verdict,) = self._connection.execute(f"PRAGMA {check}(1)").fetchone()
             if bytes(verdict) != b"ok":
                 raise damaged(self.path, bytes(verdict).decode(errors="replace"))
-            if first_checksum(self.path) not in (None, *self._connection.execute(FIRST).fetchall()):
+            ours = first_checksum(self.path) if log_of(self.path).exists() else None
+            if ours not in (None, *self._connection.execute(FIRST).fetchall()):
                 raise damaged(self.path, "the write-ahead log beside it is that of another experiment")
+
+    def _leave_write_ahead_logging(self) -> None:
+        """Have a file of an older version go on with a rollback journal, once its log is proven and nobody else has it."""
+        (mode,) = self._connection.execute("PRAGMA journal_mode").fetchone()
+        if mode != b"wal":
+            return
+        with self.transaction(write=False):
+            self.read()
+        self.rewind()
+        with contextlib.suppress(sqlite3.OperationalError):  # in use, or read-only: it stays as it is this time
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
 
 
 def kind_of(path: Path, seq: int, name: bytes) -> Kind:
@@ -242,6 +265,32 @@ def kind_of(path: Path, seq: int, name: bytes) -> Kind:
     if name not in KINDS:
         raise InputError(f"{path}: event {seq} is of kind {name.decode()!r}, unknown to this version; upgrade")
     return KINDS[name]
+
+
+def refuse_spoilt_journal(path: Path) -> None:
+    """DamagedStoreError where undoing what a killed process had begun would not leave a sound log; nothing is changed.
+
+    SQLite would undo it at the next look, trusting a journal that may be damaged, or that of another file. So that is
+    done to a copy first, and every checksum of the chain is the judge.
+    """
+    while is_hot(path) and all(store.path != path for store in OPEN):
+        with copied(path) as (copy, unchanged):
+            own = first_checksum(copy)
+            try:
+                with errors_of(path), contextlib.closing(connect(copy)) as connection:
+                    check_format(path, connection)
+                    trial = Store(copy, connection)
+                    trial.check_structure()
+                    with trial.transaction(write=False):
+                        first = connection.execute(FIRST).fetchone()
+                        trial.read()
+                if own in (None, first):
+                    return
+                why = "is that of another experiment"
+            except DamagedStoreError:
+                why = "is not what was written"
+            if is_hot(path) and unchanged():
+                raise damaged(path, f"the journal {journal_of(path).name} that a killed process left beside it {why}")
 
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
@@ -252,7 +301,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     uri = f"{path.as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
     connection.text_factory = bytes
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA synchronous = EXTRA")  # the journal's end too, or a power failure could bring it back
     connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too; elsewhere without effect
     connection.execute("PRAGMA cell_size_check = ON")
     return connection

@@ -20,7 +20,7 @@ from convexdesign.identification.hidden import refuse_hidden
 from convexdesign.identification.result import Result, Round, Status
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.problem.objectives import Objective
-from convexdesign.problem.read import Rows, aligned, read_rows
+from convexdesign.problem.read import COPY_BELOW, Rows, aligned, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +64,10 @@ class Identifier(AskTell):
         max_samples: int | None,
         rng: np.random.Generator | int | None,
     ) -> None:
-        self._arm_rows = read_rows(arms, "arms")
+        self._arm_rows = _kept(read_rows(arms, "arms"))
         super().__init__(self.arms.shape[0])
         own = self._arm_rows
-        self._item_rows = own if items is None else aligned(own, read_rows(items, "items"), "items")
+        self._item_rows = own if items is None else _kept(aligned(own, read_rows(items, "items"), "items"))
         self.objective = objective
         self.goal: Goal = goal_for(objective, self._item_rows)
         self.delta = probability(delta)
@@ -350,6 +350,27 @@ class Identifier(AskTell):
             f"{type(self).__name__}({self.objective!r}: {self.arms.shape[0]} arms, {self.items.shape[0]} items, "
             f"delta {self.delta:g}; {state} after {self.samples} samples, {self.standing.undecided.size} undecided)"
         )
+
+
+def _kept(rows: Rows) -> Rows:
+    """The rows with values of our own: an experiment lasts, and what becomes of the caller's array must not change it.
+
+    `read_rows` copies small arrays; a large one, or a memory map, would be the caller's.
+    """
+    if rows.values.nbytes < COPY_BELOW and not _mapped(rows.values):
+        return rows
+    values = np.array(rows.values, dtype=float, order="C")
+    values.flags.writeable = False
+    return Rows(values, rows.names, rows.columns)
+
+
+def _mapped(values: NDArray[Any] | None) -> bool:
+    """Whether an array is a memory map, or a view of one."""
+    while values is not None:
+        if isinstance(values, np.memmap):
+            return True
+        values = values.base if isinstance(values.base, np.ndarray) else None
+    return False
 
 
 def probability(delta: float) -> float:

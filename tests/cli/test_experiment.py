@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from fast_folder import fast_folder
 
+import convexdesign as cd
 from convexdesign.cli.app import app
 
 COMMANDS = (
@@ -297,7 +298,7 @@ def test_bad_results_are_refused_whole(begun, tmp_path, header, lines, message):
         b"\xef\xbb\xbfkey,arm,reward\r\na,ARM,1\r\n",
         b"key,arm,reward\ra,ARM,1\r",
         b'"key","arm","reward"\n"a","ARM","1"',
-        b' key , arm , reward ,note\n\n a , ARM , 1.0 ,"x, y"\n\na,ARM,1,again\n',
+        b' key , arm , reward ,note\n\n a , ARM , 1.0 ,"x, y"\n\n a ,ARM,1,again\n',
         b"key,arm,count,mean,m2\na,ARM,1.0,1,\nb,ARM,0,,\n",
         b"key,arm,count,mean,variance\na,ARM,1,1,NaN\n",
     ],
@@ -566,3 +567,66 @@ def test_a_solver_that_fails_is_exit_code_3(experiment, problem_file, monkeypatc
     assert failed.code == 3
     assert "nothing was asked for, ask again later" in failed.err
     monkeypatch.undo()
+
+
+# ------------------------------------------------------------------ names
+
+
+@pytest.fixture
+def alike(experiment, tmp_path):
+    """An experiment whose arms' names differ by blanks, or hold what would move a terminal's cursor."""
+    path = tmp_path / "alike.toml"
+    path.write_text(
+        'title = "t"\nkind = "xy-allocation"\narm_names = ["up", "up ", "a\\u001b[2Kb\\nguarantee c"]\n'
+        "arms = [[1.0, 0.0], [0.0, 1.0], [0.8775825618903728, 0.479425538604203]]\n"
+    )
+    assert experiment("create", path, "--algorithm", "rage", "--variance-bounds", 1, 2).code == 0
+    assert experiment("ask", "-o", "batch.csv").code == 0
+    return experiment
+
+
+def told_by_arm(store):
+    with cd.Experiment.open(store) as x:
+        told = x.transcript()["steps"][0]["batches"][0]["told"]
+    return dict(zip(told["arms"], told["pulls"]))
+
+
+def test_names_that_differ_by_blanks_stay_apart(alike, store, tmp_path):
+    first = "key,arm,reward\nk1,up,1\nk2,up ,2\nk3,up ,3\n"
+    (tmp_path / "r.csv").write_text(first)
+    assert alike("tell", "r.csv").code == 0
+    assert told_by_arm(store) == {0: 1, 1: 2}
+    (tmp_path / "r.csv").write_text("key,arm,reward\nk9, up,1\n")
+    refused = alike("tell", "r.csv")
+    assert refused.code == 2
+    assert "may be 'up' and 'up ', which differ by blanks" in refused.err
+    with cd.Experiment.open(store) as x:
+        x.tell(0, arms=[0], rewards=[4.0], keys=["k1 "])
+    (tmp_path / "r.csv").write_text("key,arm,reward\nk1 ,up,4\nk1,up,1\n")
+    assert "0 results recorded (0 measurements), 2 known already" in alike("tell", "r.csv").out
+    (tmp_path / "r.csv").write_text("key,arm,reward\nk1 ,up,5\n")
+    assert alike("amend", "r.csv").code == 0
+    with cd.Experiment.open(store) as x:
+        assert x.tell(0, arms=[0, 0], rewards=[1.0, 5.0], keys=["k1", "k1 "]).repeated == 2
+
+
+def test_keys_that_differ_by_blanks_are_never_taken_for_one(begun):
+    name = results(Path("r.csv"), " k1,left,1", "k2,left,2", "k1,left,1")
+    refused = begun("tell", name)
+    assert refused.code == 2
+    assert "the keys ' k1' and 'k1' differ by blanks alone" in refused.err
+    assert begun("tell", results(Path("r.csv"), " k1, left,1", "k2 ,left ,2")).code == 0
+    assert "2 known already" in begun("tell", results(Path("r.csv"), "k1,left,1", "k2,left,2")).out
+
+
+def test_names_do_nothing_to_a_terminal(alike):
+    for shown in (alike("status"), alike("status", "--json"), alike("withdraw", "nobody")):
+        assert all(c.isprintable() or c == "\n" for c in shown.out + shown.err)
+    shown = alike("status").out
+    assert "a\\x1b[2Kb\\nguarantee c" in shown
+    assert sum(line.startswith("guarantee") for line in shown.splitlines()) == 1
+    name = "a\x1b[2Kb\nguarantee c"
+    # Data keep the names as they are: what is told with them is told of the right arm.
+    assert name in json.loads(alike("status", "--json").out)["survivors"]
+    asked = json.loads(alike("ask", "--json").out)["arms"]
+    assert [row["arm"] for row in rows(Path("batch.csv").read_text())] == asked

@@ -1,12 +1,13 @@
 """Proven bounds are printed so that what is printed is proven too."""
 
+import json
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convexdesign.cli.output import at_least, at_most, finite
+from convexdesign.cli.output import at_least, at_most, finite, print_json, print_line, print_table, printable, say
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
@@ -24,3 +25,16 @@ def test_bounds_are_rounded_outwards(number, digits):
 def test_what_is_not_finite_is_said(number):
     assert at_least(number, 6) == at_most(number, 6) == str(number)
     assert finite({"a": [number, 1.0]}) == {"a": [None, 1.0]}
+
+
+def test_what_moves_a_terminal_is_printed_as_text(capsys):
+    text = "a\x1b[31mb\x9bc\x07\u202ed\n"
+    print_line(text)
+    say(text)
+    print_table(["name"], [[text]], left=["name"])
+    print_json({"name": text})
+    captured = capsys.readouterr()
+    assert all(c.isprintable() or c == "\n" for c in captured.out + captured.err)
+    assert "a\\x1b[31mb\\x9bc\\x07\\u202ed" in captured.out
+    assert json.loads(captured.out.splitlines()[-1]) == {"name": text}
+    assert printable("Größe 3 µm") == "Größe 3 µm"

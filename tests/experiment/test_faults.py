@@ -38,12 +38,6 @@ def test_damage_is_detected_or_harmless(tmp_path):
     assert (found["silent"], found["wrong_recoveries"]) == (0, 0)
 
 
-def test_damage_to_the_log_of_a_killed_process_is_detected_or_harmless(tmp_path):
-    found = damage.damaged_logs(30, tmp_path, seed=1)
-    assert found["detected"] + found["harmless"] == 30
-    assert (found["silent"], found["changed_files"], found["wrong_recoveries"]) == (0, 0, 0)
-
-
 def test_a_crowd_of_processes_is_counted_exactly(tmp_path):
     found = crowd.crowd(4, 40, tmp_path)
     assert found["results"] == 160

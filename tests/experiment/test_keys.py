@@ -112,6 +112,17 @@ def test_amend_corrects_an_open_batch(x, tmp_path, rewards):
         x.tell(0, arms=arms[3:4], rewards=wrong[3:4], keys=keys[3:4])
 
 
+def test_keys_that_are_numbers_are_their_digits(x):
+    x.ask()
+    x.tell(0, arms=[0, 0], rewards=[1.0, 2.0], keys=[7, np.int64(8)])
+    assert x.batch_told(7) == x.batch_told("7") == 0
+    x.amend(7, reward=3.0)
+    x.amend(np.int64(8), reward=4.0)
+    assert x.tell(0, arms=[0, 0], rewards=[3.0, 4.0], keys=["7", 8]).repeated == 2
+    with pytest.raises(cd.InputError, match="nothing was told under the key '9'"):
+        x.amend(9, reward=1.0)
+
+
 def test_amending_a_used_result_sets_aside_what_followed(x, env):
     observed = {}
     for _ in range(2):

@@ -1,4 +1,7 @@
-"""The log that a killed process leaves: damage in it is found, and found again; what was never acknowledged is no damage."""
+"""Stores of older versions with the write-ahead log that a killed process left: what damage of it can tell, is told.
+
+Older versions are played by keeping the store in their mode; what was never acknowledged is no damage.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.experiment import recover
+from convexdesign.experiment import check, recover
+from convexdesign.experiment.store import Store
 from convexdesign.experiment.write_ahead import _checksum, _Log, log_of
 
 LONG = {"arms": [0] * 90, "rewards": [1.0] * 90, "keys": [f"long-{k:0150d}" for k in range(90)]}  # more than a page
@@ -24,6 +28,29 @@ def left(path, x):
     shutil.copyfile(x._store.path, path)
     shutil.copyfile(log_of(x._store.path), log_of(path))
     return path
+
+
+LEAVE = Store._leave_write_ahead_logging
+
+
+@pytest.fixture(autouse=True)
+def older(monkeypatch):
+    """Stores stay as they are."""
+    monkeypatch.setattr(Store, "_leave_write_ahead_logging", lambda self: None)
+
+
+def logging(experiment):
+    """The experiment with a write-ahead log, as older versions had it."""
+    assert experiment._store._connection.execute("PRAGMA journal_mode = WAL").fetchone() == (b"wal",)
+    return experiment
+
+
+@pytest.fixture
+def x(path, algorithm):
+    with cd.Experiment.create(path, algorithm) as experiment:
+        logging(experiment)
+    with cd.Experiment.open(path) as experiment:
+        yield experiment
 
 
 @pytest.fixture
@@ -50,6 +77,44 @@ def flip(path, at):
     data = bytearray(path.read_bytes())
     data[at] ^= 4
     path.write_bytes(data)
+
+
+# ------------------------------------------------------------------ going on without it
+
+
+def test_the_log_is_folded_into_the_file_and_not_used_again(killed, x, monkeypatch):
+    monkeypatch.setattr(Store, "_leave_write_ahead_logging", LEAVE)
+    with cd.Experiment.open(killed) as y:
+        assert y.events() == x.events()
+        assert not log_of(killed).exists()
+        y.tell(0, **SHORT)
+        assert not log_of(killed).exists()
+        assert y._store._connection.execute("PRAGMA journal_mode").fetchone() == (b"delete",)
+    assert (check(killed).results, check(killed).problems) == (7, ())
+
+
+def test_while_an_older_version_has_it_open_the_log_is_kept(x, monkeypatch):
+    x.ask()
+    monkeypatch.setattr(Store, "_leave_write_ahead_logging", LEAVE)
+    with cd.Experiment.open(x._store.path) as y:
+        y.tell(0, **SHORT)
+        assert y._store._connection.execute("PRAGMA journal_mode").fetchone() == (b"wal",)
+    assert x.tell(0, **SHORT).repeated == 1
+
+
+def test_a_damaged_log_is_not_folded(killed, monkeypatch):
+    """Sound pages, a broken chain: both files stay the evidence that they are."""
+    monkeypatch.setattr(Store, "_leave_write_ahead_logging", LEAVE)
+    connection = sqlite3.connect(killed)
+    connection.execute("UPDATE events SET body = replace(body, 'k3', 'k9') WHERE seq = 5")
+    connection.commit()
+    data, log = killed.read_bytes(), log_of(killed).read_bytes()
+    connection.close()
+    killed.write_bytes(data)
+    log_of(killed).write_bytes(log)
+    with pytest.raises(cd.DamagedStoreError, match="event 5"):
+        cd.Experiment.open(killed)
+    assert (killed.read_bytes(), log_of(killed).read_bytes()) == (data, log)
 
 
 # ------------------------------------------------------------------ damage
@@ -104,6 +169,8 @@ def test_a_link_to_the_file_is_as_good_as_the_file(killed, tmp_path):
 def test_the_log_of_another_experiment_is_not_taken(killed, tmp_path, algorithm):
     own = killed.read_bytes()
     with cd.Experiment.create(tmp_path / "other.db", algorithm) as y:
+        logging(y)
+    with cd.Experiment.open(tmp_path / "other.db") as y:
         y.ask()
         for k in range(9):
             y.tell(0, arms=[1], rewards=[float(k)], keys=[f"other-{k}"])

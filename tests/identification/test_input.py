@@ -233,3 +233,21 @@ def test_right_assumptions_raise_no_warning(make):
         warnings.simplefilter("error")
         for seed in range(3):
             play(make(), WORLD, seed)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_becomes_of_the_arrays_later_changes_nothing(monkeypatch, tmp_path, large, mapped):
+    """Large arrays too, which problems do not copy."""
+    if large:
+        monkeypatch.setattr("convexdesign.problem.read.COPY_BELOW", 1)
+        monkeypatch.setattr("convexdesign.identification.identifier.COPY_BELOW", 1)
+    arms, items = np.array(ARMS, dtype=float), np.array(ITEMS, dtype=float)
+    if mapped:
+        np.save(tmp_path / "arms.npy", arms)
+        arms = np.load(tmp_path / "arms.npy", mmap_mode="r+")
+    algo = I.MartingaleElimination(arms, items)
+    arms[:], items[:] = 7.0, 7.0
+    assert np.array_equal(algo.arms, ARMS)
+    assert np.array_equal(algo.items, ITEMS)
+    assert not algo.arms.flags.writeable

@@ -62,7 +62,7 @@ MOST_CALLS = 60
 def killed_beside_another(kills: int, folder: Path, seed: int = 0, longest: float = 0.05) -> dict[str, Any]:
     """Kill one of two processes that tell the same store, let the other one go on for a moment, and kill that too.
 
-    What the first was about to commit then lies in the write-ahead log, partly written over. Counts keys that were
+    What either was about to commit is then partly in the file, with a journal beside it to undo it. Counts keys that were
     acknowledged and are lost, and stores that are taken for damaged although nobody has damaged them.
     """
     store, notes = folder / "shared.db", folder / "shared.txt"

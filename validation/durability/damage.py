@@ -12,7 +12,7 @@ from convexdesign.experiment import Experiment, recover
 from convexdesign.experiment.store import Store
 from durability.study import algorithm, finish, parts_of, uninterrupted
 
-__all__ = ["damaged_files", "damaged_logs"]
+__all__ = ["damaged_files"]
 
 
 def damaged_files(trials: int, folder: Path, seed: int = 0) -> dict[str, Any]:
@@ -41,38 +41,6 @@ def damaged_files(trials: int, folder: Path, seed: int = 0) -> dict[str, Any]:
             counts["wrong_recoveries"] += 1
         else:
             shortest = min(shortest, kept)
-        _remove(path, new)
-    return {"trials": trials, **counts, "events": len(events), "shortest_recovery": shortest}
-
-
-def damaged_logs(trials: int, folder: Path, seed: int = 0) -> dict[str, Any]:
-    """Flip one bit of the write-ahead log that a killed process leaves beside its store; then as `damaged_files`.
-
-    Counts too the stores that are changed by being opened and found damaged.
-    """
-    expected = uninterrupted(folder / "sound.db")
-    begun = folder / "killed.db"
-    with Experiment.create(begun, algorithm()) as x:
-        _begin(x)
-        # What a killed process leaves is what is there before it closes.
-        data, log = begun.read_bytes(), begun.with_name("killed.db-wal").read_bytes()
-        events = x.events()
-    counts = dict.fromkeys(("detected", "harmless", "silent", "changed_files", "wrong_recoveries"), 0)
-    shortest = len(events)
-    for trial in range(trials):
-        path, new = folder / f"log-{trial}.db", folder / f"recovered-{trial}.db"
-        beside = path.with_name(path.name + "-wal")
-        changed = bytearray(log)
-        _flip(changed, np.random.default_rng([seed, trial]))
-        path.write_bytes(data)
-        beside.write_bytes(changed)
-        kept = _recovered(path, new, events)
-        counts["wrong_recoveries"] += kept is None
-        shortest = shortest if kept is None else min(shortest, kept)
-        verdict = _judge(path, expected)
-        counts[verdict] += 1
-        if verdict == "detected":
-            counts["changed_files"] += path.read_bytes() != data or beside.read_bytes() != bytes(changed)
         _remove(path, new)
     return {"trials": trials, **counts, "events": len(events), "shortest_recovery": shortest}
 
@@ -131,5 +99,4 @@ def _recovered(path: Path, new: Path, events: list[Any]) -> int | None:
 
 def _remove(*paths: Path) -> None:
     for path in paths:
-        for ending in ("", "-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)

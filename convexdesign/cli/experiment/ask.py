@@ -31,7 +31,7 @@ def ask(
     until all its results are told; nothing but the header is printed once there is a result.
     """
     from convexdesign.cli.files import check_writable, writing
-    from convexdesign.cli.output import print_json, say
+    from convexdesign.cli.output import print_json, printable, say
     from convexdesign.experiment import Phase
 
     check_writable(output, "--output")
@@ -46,6 +46,8 @@ def ask(
             _write(rows, file)
         say(f"batch {rows[0]['batch']} written to {output}" if rows else f"an empty batch written to {output}")
     else:
+        if sys.stdout.isatty():  # for eyes; files and pipes get names as they are
+            rows = [row | {"arm": printable(row["arm"])} for row in rows]
         _write(rows, sys.stdout)
 
 

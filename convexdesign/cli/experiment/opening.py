@@ -13,7 +13,7 @@ from convexdesign.errors import InputError
 if TYPE_CHECKING:
     from convexdesign.experiment import Experiment
 
-__all__ = ["NewStore", "Reason", "Store", "arm_index", "labels", "open_store"]
+__all__ = ["NewStore", "Reason", "Store", "arm_index", "labels", "open_store", "some"]
 
 HELP = "The file of the experiment; CONVEXDESIGN_STORE of the environment if left out."
 Store = Annotated[
@@ -46,6 +46,11 @@ def arm_index(x: Experiment, label: str, where: str = "") -> int:
     """The index of an arm called so; InputError, with the place, where there is none."""
     called = labels(x.arm_names, x.n_arms)
     if label not in called:
-        known = ", ".join(called[:8]) + (", ..." if len(called) > 8 else "")
-        raise InputError(f"{where}arm {label!r} is unknown; the arms are {known}")
+        raise InputError(f"{where}arm {label!r} is unknown; the arms are {some(called)}")
     return called.index(label)
+
+
+def some(called: Sequence[str]) -> str:
+    """The first few names, for messages; in quotes where blanks or control characters are a part of one."""
+    plain = all(name.isprintable() and name == name.strip() for name in called)
+    return ", ".join(name if plain else repr(name) for name in called[:8]) + (", ..." if len(called) > 8 else "")

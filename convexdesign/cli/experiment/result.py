@@ -72,15 +72,17 @@ def _document(x: Experiment, found: Result, state: Standing) -> dict[str, Any]:
 
 
 def _show(document: dict[str, Any]) -> None:
-    from convexdesign.cli.output import print_line
+    from convexdesign.cli.output import print_line, printable
     from convexdesign.cli.report import counted
 
-    answer = ", ".join(document["answer"]) or ("none" if document["status"] != "UNDECIDED" else "undecided")
+    answer = ", ".join(map(printable, document["answer"])) or (
+        "none" if document["status"] != "UNDECIDED" else "undecided"
+    )
     print_line(f"{'answer':<14} {answer}")
     print_line(f"{'status':<14} {document['status']}: {document['meaning']}")
     if document["p_value"] is not None:
         print_line(f"{'p-value':<14} {document['p_value']:.3g}, of the answer being wrong")
-    print_line(f"{'survivors':<14} {', '.join(document['survivors']) or 'none'}")
+    print_line(f"{'survivors':<14} {', '.join(map(printable, document['survivors'])) or 'none'}")
     # As many rounds as `status` and `check` count: those of the burn-in too.
     burn_in = ""
     if document["burn_in_samples"]:

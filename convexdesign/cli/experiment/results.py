@@ -13,9 +13,10 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from convexdesign.cli.experiment.opening import labels
+from convexdesign.cli.experiment.opening import labels, some
 from convexdesign.cli.observing import DELIMITERS
 from convexdesign.errors import InputError
+from convexdesign.experiment.delivery import LONGEST_KEY
 from convexdesign.tables.cells import THOUSANDS
 
 if TYPE_CHECKING:
@@ -70,15 +71,13 @@ def read_results(
                 "with --key-prefix (another one for every file)"
             )
         found = ResultsFile(source, single, [], [], [], [], {})
-        index = {label: i for i, label in enumerate(labels(x.arm_names, x.n_arms))}
+        arms, keys = _Names(labels(x.arm_names, x.n_arms)), _Keys(x)
         number = 0
         for number, row in enumerate(filter(None, reader), start=1):
             line = _Line(source, number, header, row, marks)
-            key = line.text("key") if "key" in header else f"{prefix}-{number}"
+            key = keys.of(line) if "key" in header else f"{prefix}-{number}"
             batch = line.whole("batch") if "batch" in header else None
-            arm = index.get(line.text("arm"))
-            if arm is None:
-                raise InputError(f"{line.place}: arm {line.text('arm')!r} is unknown; the arms are {_some(index)}")
+            arm = arms.index(line)
             if single:
                 found.keys.append(key)
                 found.batches.append(batch)
@@ -204,6 +203,51 @@ class _Line:
         return int(digits)
 
 
+class _Names:
+    """Arms by their names: as they are, or but for blanks around them where that can only mean one."""
+
+    def __init__(self, called: list[str]) -> None:
+        self.called = called
+        self.exact = {name: i for i, name in enumerate(called)}
+        self.stripped: dict[str, list[int]] = {}
+        for i, name in enumerate(called):
+            self.stripped.setdefault(name.strip(), []).append(i)
+
+    def index(self, line: _Line) -> int:
+        """The arm of a line."""
+        raw = line.cells["arm"]
+        if raw in self.exact:
+            return self.exact[raw]
+        found = self.stripped.get(raw.strip(), [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = " and ".join(repr(self.called[i]) for i in found)
+            raise InputError(f"{line.place}: arm {raw!r} may be {names}, which differ by blanks; write it as it is")
+        raise InputError(f"{line.place}: arm {raw.strip()!r} is unknown; the arms are {some(self.called)}")
+
+
+class _Keys:
+    """Keys without the blanks around them, but for keys that were told with blanks; two are never taken for one."""
+
+    def __init__(self, x: Experiment) -> None:
+        self.x = x
+        self.written: dict[str, str] = {}
+
+    def of(self, line: _Line) -> str:
+        """The key of a line."""
+        raw = line.cells["key"]
+        key = raw.strip()
+        if raw != key and raw.isprintable() and 0 < len(raw) <= LONGEST_KEY and self.x.batch_told(raw) is not None:
+            return raw
+        if self.written.setdefault(key, raw) != raw:
+            raise InputError(
+                f"{line.place}: the keys {self.written[key]!r} and {raw!r} differ by blanks alone; give each result a key of "
+                "its own, or one result one key"
+            )
+        return key
+
+
 @contextmanager
 def _opened(source: str) -> Iterator[IO[Any]]:
     """The text of a file, or of standard input; what is no CSV in UTF-8 becomes an InputError."""
@@ -228,7 +272,3 @@ def _standard_input() -> IO[Any]:
         return io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
     except AttributeError:  # something that was put in its place, text already
         return sys.stdin
-
-
-def _some(index: dict[str, int]) -> str:
-    return ", ".join(list(index)[:8]) + (", ..." if len(index) > 8 else "")

@@ -64,7 +64,7 @@ def state_document(x: Experiment) -> dict[str, Any]:
 
 def show_state(document: dict[str, Any]) -> None:
     """The state for a reader."""
-    from convexdesign.cli.output import print_line
+    from convexdesign.cli.output import print_line, printable
     from convexdesign.cli.report import counted
 
     print_line(f"{'waits for':<14} {document['waits_for']}")
@@ -87,7 +87,7 @@ def show_state(document: dict[str, Any]) -> None:
         if document[name]:
             print_line(f"{what:<14} {document[name]:,}")
     if document["withdrawn"]:
-        print_line(f"{'withdrawn':<14} {', '.join(document['withdrawn'])}")
+        print_line(f"{'withdrawn':<14} {', '.join(map(printable, document['withdrawn']))}")
     if document["stopped"]:
         print_line(f"{'stopped':<14} {document['stopped']}")
     print_line(f"{'guarantee':<14} {document['guarantee']}")
@@ -101,4 +101,6 @@ def limit_text(document: dict[str, Any]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:ITEMS_SHOWN]) + (", ..." if len(names) > ITEMS_SHOWN else "")
+    from convexdesign.cli.output import printable
+
+    return ", ".join(map(printable, names[:ITEMS_SHOWN])) + (", ..." if len(names) > ITEMS_SHOWN else "")
