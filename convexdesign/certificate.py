@@ -5,7 +5,9 @@ Nothing here knows a solver. At the optimal w, with A = A(w) and h_W(q) = max ov
 - minimax:  t* >= sum_j (b_j'v_j)^2 / ( sum_j b_j'A0b_j + h_W(sum_j (b_j'y_i)^2) ), for ANY b_j, one per target, because
   (b_j'v_j)^2 <= (v_j'A^+v_j)(b_j'Ab_j) <= t* b_j'Ab_j; sum over j.
 - average variance, M = sum_j l_j l_j':  t* >= (sum_j b_j'l_j)^2 / ( the same ), because
-  (sum_j b_j'l_j)^2 <= (sum_j l_j'A^+l_j)(sum_j b_j'Ab_j), Cauchy-Schwarz over all coordinates of all j.
+  (sum_j b_j'l_j)^2 <= (sum_j l_j'A^+l_j)(sum_j b_j'Ab_j), Cauchy-Schwarz over all coordinates of all j. Each l_j must come
+  once: of vectors for one and the same l_j it is their sum that counts. (For minimax l_j may come as often as one likes,
+  as every term is bounded by itself.)
 - D_s, interest K (d, s), A_s = (K'A^-K)^-1, any H = [b_1 ... b_s] with K'H invertible: L = H(K'H)^-1 has L'K = I, so that
   A_s* <= L'A*L (Gauss-Markov: L'A theta-hat is one unbiased estimate of K'theta among others), and because the geometric mean
   of eigenvalues is at most their mean,
@@ -23,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate, range_volume
 from convexdesign.problem import Canonical, Criterion
 
@@ -47,7 +50,8 @@ SupportFunction = Callable[[Floats], float]
 class Witness:
     """What proves a bound: vectors b_j (k, d), and the targets (k,) they belong to.
 
-    For the average variance the targets number the columns of `problem.aim`; for D, D_s and E they carry no meaning.
+    For the average variance the targets number the columns of `problem.aim`, and vectors of one column count by their sum;
+    for D, D_s and E they carry no meaning.
     """
 
     targets: Indices
@@ -166,10 +170,25 @@ def own_witness(canonical: Canonical, at: Evaluation) -> Witness:
     return Witness(np.arange(vectors.shape[1]), vectors.T)
 
 
+def summed_by_target(witness: Witness, count: int) -> tuple[Indices, Floats]:
+    """The targets (each below count), each once, and for each the sum of its vectors."""
+    targets, vectors = witness.targets, witness.vectors
+    if targets.size and not 0 <= targets.min() <= targets.max() < count:
+        raise InputError(f"a witness names target {targets.min()} or {targets.max()}; there are 0 .. {count - 1}")
+    once, place = np.unique(targets, return_inverse=True)
+    if once.size == targets.size:
+        return targets, vectors
+    sums = np.zeros((once.size, vectors.shape[1]))
+    np.add.at(sums, place, vectors)
+    return once, sums
+
+
 def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunction) -> tuple[float, int]:
     """The bound that the vectors prove, and the arm with the largest sum_j (b_j'y_i)^2, which limits it."""
     problem, criterion = canonical.problem, canonical.problem.criterion
-    B = witness.vectors
+    targets, B = witness.targets, witness.vectors
+    if criterion is Criterion.AVERAGE:
+        targets, B = summed_by_target(witness, problem.aim.shape[1])
     nothing = np.inf if criterion.maximised else 0.0
     size = float(np.abs(B).max()) if B.size else 0.0
     if not (size > 0 and np.isfinite(size)):
@@ -186,10 +205,10 @@ def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunctio
         return nothing, 0
     match criterion:
         case Criterion.MINIMAX:
-            hits = np.einsum("jk,jk->j", B, problem.targets.take(witness.targets))
+            hits = np.einsum("jk,jk->j", B, problem.targets.take(targets))
             bound = float(np.sum(hits**2)) / most
         case Criterion.AVERAGE:
-            bound = float(np.sum(B * problem.aim.T[witness.targets])) ** 2 / most
+            bound = float(np.sum(B * problem.aim.T[targets])) ** 2 / most
         case Criterion.D | Criterion.DS:
             bound = _log_det_bound(canonical, B, most)
         case Criterion.E:

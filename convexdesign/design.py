@@ -22,7 +22,8 @@ from convexdesign.problem.finite import numeric
 from convexdesign.problem.labels import COORDINATES, in_order
 from convexdesign.problem.read import aligned, read_rows
 from convexdesign.problem.responses import ResponseRows, spread, stacked, variances_of
-from convexdesign.problem.storage import problem_from_json, problem_to_json
+from convexdesign.problem.storage import problem_to_json
+from convexdesign.saved import read_document, read_saved
 
 if TYPE_CHECKING:
     import pandas
@@ -321,11 +322,8 @@ class Design:
     def load(cls, path: str | Path) -> Design:
         """Read a design written by `save`; value, bound and status are computed again from the data in the file."""
         path = Path(path)
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise InputError(f"{path}: cannot be read as a saved design: {error}") from None
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
+        document = read_document(path)
+        if document.get("format") != FORMAT:
             raise InputError(f"{path}: not a saved design (no field format = {FORMAT!r})")
         if document.get("version") != FORMAT_VERSION:
             raise InputError(
@@ -333,33 +331,14 @@ class Design:
                 "upgrade convexdesign"
             )
         try:
-            return cls._from_document(document, path)
+            saved = read_saved(document, path)
+            certificate = certify(canonicalise(saved.problem), saved.weights, saved.witness)
+            status = status_of(certificate, saved.tol, Status[saved.ended])
         except InputError:
             raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"{path}: a field is missing or has the wrong form: {error!r}") from None
-
-    @classmethod
-    def _from_document(cls, document: dict[str, Any], path: Path) -> Design:
-        problem = problem_from_json(document["problem"], path)
-        weights = np.zeros(problem.n_arms)
-        weights[np.asarray(document["support"], dtype=np.intp)] = np.asarray(document["weights"], dtype=float)
-        if not (np.all(weights >= 0) and abs(weights.sum() - 1) < 1e-9):
-            raise InputError(f"{path}: the weights are not nonnegative with sum 1; the file is damaged")
-        stored = document["witness"]
-        witness = None
-        if stored is not None:
-            witness = Witness(np.asarray(stored["targets"], dtype=np.intp), np.asarray(stored["vectors"], dtype=float))
-        certificate = certify(canonicalise(problem), weights, witness)
-        summary, tol = document["summary"], float(document["tol"])
-        stats = Stats(
-            summary["method"],
-            summary["formulation"],
-            summary["backend"],
-            iterations=int(summary["iterations"]),
-            seconds=float(summary["seconds"]),
-        )
-        return cls(problem, weights, certificate, status_of(certificate, tol, Status[document["ended"]]), stats, tol)
+        return cls(saved.problem, saved.weights, certificate, status, Stats(**saved.summary), saved.tol)
 
     # ---------------------------------------------------------------- display
 

@@ -106,15 +106,66 @@ def test_a_file_that_lies_is_found_out(tmp_path, design):
         ({"version": 99}, "upgrade convexdesign"),
         ({"format": "other"}, "not a saved design"),
         ({"weights": [2.0] * len(document["weights"])}, "damaged"),
-        ({"support": [1000]}, "wrong form|missing"),
+        ({"support": [1000, 1]}, "support names arm 1000, but the arms are 0 .. 3"),
+        ({"support": [-1, 1]}, "support names arm -1"),
+        ({"support": [1, 1]}, "support names an arm twice"),
+        ({"support": [0]}, "weights has 2 entries, support 1"),
+        ({"support": [True, 1]}, r"support\[0\] is 'True', not a whole number"),
+        ({"support": [0.0, 1.0]}, r"support\[0\] is '0.0', not a whole number"),
+        ({"weights": ["0.5", "0.5"]}, r"weights\[0\] is '0.5', not a finite number"),
+        ({"weights": [1.5, -0.5]}, "weights must be nonnegative"),
+        ({"weights": [10**400, 1]}, r"weights\[0\] is '1000"),
+        ({"witness": {"targets": [0]}}, "witness must hold targets and vectors"),
+        ({"witness": {"targets": [-1], "vectors": [[1.0, 1.0]]}}, "witness.targets names target -1"),
+        ({"witness": {"targets": [16], "vectors": [[1.0, 1.0]]}}, "witness.targets names target 16"),
+        ({"witness": {"targets": [1], "vectors": [[1.0]]}}, "witness.vectors must hold 1 rows of 2 numbers"),
+        ({"witness": {"targets": [1, 2], "vectors": [[1.0, 1.0]]}}, "witness.vectors must hold 2 rows"),
+        ({"witness": {"targets": [1], "vectors": [["1", 1.0]]}}, r"witness.vectors\[0\]\[0\] is '1'"),
+        ({"tol": 1e300}, "tol is 1e\\+300; a relative gap"),
+        ({"tol": -1.0}, "tol is -1"),
+        ({"tol": True}, "tol has the wrong form"),
+        ({"ended": "PERFECT"}, "PERFECT"),
+        ({"summary": {}}, "method is missing"),
+        ({"summary": document["summary"] | {"method": "\x1b[2J"}}, "summary.method is"),
+        ({"summary": document["summary"] | {"iterations": 1e300}}, "iterations has the wrong form"),
         ({"problem": {"kind": "z-optimal", "arms": {"values": [[1.0]]}}}, "unknown kind 'z-optimal'"),
     ]:
         path.write_text(json.dumps(document | change))
         with pytest.raises(cd.InputError, match=message):
             cd.Design.load(path)
-    path.write_text("{")
-    with pytest.raises(cd.InputError, match="cannot be read"):
-        cd.Design.load(path)
+    good = json.dumps(document)
+    for text, message in [
+        ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        (good.replace('"tol": 1e-06', '"tol": Infinity'), "Infinity is no number that JSON knows"),
+        (good.replace('"tol": 1e-06', '"tol": NaN'), "NaN is no number that JSON knows"),
+        (good.replace('"tol": 1e-06', '"tol": 1e400'), "tol is inf"),
+        (good.replace('"tol": 1e-06', '"tol": 1e-06, "tol": 0.5'), "the field 'tol' comes twice"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(cd.InputError, match=message):
+            cd.Design.load(path)
+    with pytest.raises(cd.InputError, match="no ordinary file"):
+        cd.Design.load(tmp_path)
+
+
+def test_a_saved_witness_that_repeats_its_targets_proves_no_more_than_one_that_does_not(tmp_path):
+    """tr A^-1 of weights (.7, .2, .1) on e1, e2, e1 + e2 is 1.1/.23, the optimum 2 + sqrt 3."""
+    design = cd.solve(P.a_optimal([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+    path = tmp_path / "design.json"
+    design.save(path)
+    document = json.loads(path.read_text())
+    document |= {"support": [0, 1, 2], "weights": [0.7, 0.2, 0.1]}
+    targets, vectors = document["witness"]["targets"], np.array(document["witness"]["vectors"])
+    for times in range(1, 6):
+        for scale in (0.1, 0.28, 1.0):
+            rows = np.vstack([vectors] + [scale * vectors] * (times - 1))
+            document["witness"] = {"targets": targets * times, "vectors": rows.tolist()}
+            path.write_text(json.dumps(document))
+            found = cd.Design.load(path)
+            assert found.status is not cd.Status.CERTIFIED
+            assert found.certificate.efficiency <= (2 + np.sqrt(3)) / (1.1 / 0.23) * (1 + 1e-12)
+            assert found.bound == pytest.approx(2 + np.sqrt(3), rel=1e-9)
 
 
 def test_large_arms_are_stored_beside_by_digest(tmp_path, monkeypatch):

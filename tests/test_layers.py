@@ -16,7 +16,7 @@ LAYERS = (
     ("problem",),
     ("evaluation",),
     ("aliasing", "certificate", "rounding", "rigorous", "plotting"),
-    ("exact",),
+    ("exact", "saved"),
     ("design",),
     ("programs", "frankwolfe"),
     ("solve",),

@@ -1,0 +1,186 @@
+"""A saved design's document, field by field: nothing in it is believed that can be computed, nothing is read by guess."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.certificate import Witness
+from convexdesign.errors import InputError
+from convexdesign.problem import Criterion, DesignProblem
+from convexdesign.problem.pairs import PairTargets
+from convexdesign.problem.storage import problem_from_json
+
+__all__ = ["SavedDesign", "read_document", "read_saved"]
+
+Floats = NDArray[np.float64]
+
+# Weights are written with all their digits: a sum further from one is no rounding, and one within it is rounding.
+SUM_TOLERANCE = 1e-9
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class SavedDesign:
+    """What a document says: the problem, weights (n,) with sum one, and what was asked for and reported beside them.
+
+    Value, bound and status are not among it: they follow from the rest. summary: method, formulation, backend, iterations
+    and seconds.
+    """
+
+    problem: DesignProblem
+    weights: Floats
+    witness: Witness | None
+    ended: str
+    tol: float
+    summary: Mapping[str, Any]
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises InputError where there is none, a field comes twice, or a number is not finite."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
+        return fields
+
+    def no_number(text: str) -> Any:
+        raise ValueError(f"{text} is no number that JSON knows")
+
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is no ordinary file; give the path of a saved design")
+        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once, parse_constant=no_number)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read as a saved design: {error}") from None
+    return document if isinstance(document, dict) else {}
+
+
+def read_saved(document: Mapping[str, Any], path: Path) -> SavedDesign:
+    """The fields of a document, of the forms that `Design.save` gives them; InputError names the field that is not.
+
+    Indices are whole numbers from 0, none twice; weights nonnegative with sum one; tol lies between 0 and 1.
+    """
+    read = _Fields(document, path)
+    problem = problem_from_json(read.of("problem", dict), path)
+    return SavedDesign(
+        problem,
+        _weights(read, problem.n_arms),
+        _witness(read, problem),
+        read.of("ended", str),
+        _tolerance(read),
+        _summary(read),
+    )
+
+
+class _Fields:
+    """Fields by name, each of the type it should have."""
+
+    def __init__(self, document: Mapping[str, Any], path: Path):
+        self.document = document
+        self.path = path
+
+    def of(self, name: str, *types: type) -> Any:
+        if name not in self.document:
+            raise self.wrong(name, "is missing")
+        value = self.document[name]
+        if type(value) not in types:
+            raise self.wrong(name, f"has the wrong form: {str(value)[:40]!r}")
+        return value
+
+    def numbers(self, name: str, values: Any, *types: type) -> list[Any]:
+        """A list of finite numbers."""
+        if type(values) is not list:
+            raise self.wrong(name, "is no list of numbers")
+        for k, x in enumerate(values):
+            if type(x) not in types or not _is_finite(x):
+                raise self.wrong(
+                    f"{name}[{k}]", f"is {str(x)[:40]!r}, not a {'whole' if types == (int,) else 'finite'} number"
+                )
+        return values
+
+    def wrong(self, name: str, what: str) -> InputError:
+        return InputError(f"{self.path}: {name} {what}; the file is damaged: solve again, or restore it")
+
+
+def _is_finite(x: float) -> bool:
+    try:
+        return isfinite(x)
+    except OverflowError:
+        return False
+
+
+def _weights(read: _Fields, n: int) -> Floats:
+    support = read.numbers("support", read.of("support", list), int)
+    given = read.numbers("weights", read.of("weights", list), int, float)
+    if len(support) != len(given):
+        raise read.wrong("weights", f"has {len(given)} entries, support {len(support)}")
+    outside = next((i for i in support if not 0 <= i < n), None)
+    if outside is not None or len(set(support)) < len(support):
+        what = "an arm twice" if outside is None else f"arm {outside}, but the arms are 0 .. {n - 1}"
+        raise read.wrong("support", f"names {what}")
+    weights = np.zeros(n)
+    weights[support] = given
+    total = float(weights.sum())
+    if min(given, default=0.0) < 0 or abs(total - 1.0) > SUM_TOLERANCE:
+        raise read.wrong(
+            "weights", f"must be nonnegative with sum 1; the least is {min(given, default=0.0)}, the sum {total:.12g}"
+        )
+    return weights if abs(total - 1.0) <= ROUNDING else weights / total
+
+
+def _witness(read: _Fields, problem: DesignProblem) -> Witness | None:
+    stored = read.of("witness", dict, type(None))
+    if stored is None:
+        return None
+    if stored.keys() != {"targets", "vectors"}:
+        raise read.wrong("witness", "must hold targets and vectors")
+    targets = read.numbers("witness.targets", stored["targets"], int)
+    if type(stored["vectors"]) is not list:
+        raise read.wrong("witness.vectors", "is no list of rows")
+    d = problem.arms.d
+    rows = [read.numbers(f"witness.vectors[{k}]", row, int, float) for k, row in enumerate(stored["vectors"])]
+    if len(rows) != len(targets) or any(len(row) != d for row in rows):
+        raise read.wrong("witness.vectors", f"must hold {len(targets)} rows of {d} numbers, one for each target")
+    count = _count_targets(problem, len(rows))
+    outside = next((j for j in targets if not 0 <= j < count), None)
+    if outside is not None:
+        raise read.wrong("witness.targets", f"names target {outside}, but they are 0 .. {count - 1}")
+    return Witness(np.array(targets, dtype=np.intp), np.array(rows, dtype=float).reshape(len(rows), d))
+
+
+def _count_targets(problem: DesignProblem, vectors: int) -> int:
+    """How many numbers a witness may use: those of targets or of columns of the aim, or else one for each vector."""
+    if problem.criterion is Criterion.AVERAGE:
+        return int(problem.aim.shape[1])
+    if problem.criterion is Criterion.MINIMAX:
+        targets = problem.targets
+        return targets.n_items**2 if isinstance(targets, PairTargets) else targets.m
+    return vectors
+
+
+def _tolerance(read: _Fields) -> float:
+    tol = read.of("tol", int, float)
+    if not (_is_finite(tol) and 0 < tol < 1):
+        raise read.wrong("tol", f"is {tol}; a relative gap to be certified lies between 0 and 1")
+    return float(tol)
+
+
+def _summary(read: _Fields) -> dict[str, Any]:
+    summary = _Fields(read.of("summary", dict), read.path)
+    out: dict[str, Any] = {"method": summary.of("method", str)}
+    out |= {name: summary.of(name, str, type(None)) for name in ("formulation", "backend")}
+    out |= {"iterations": summary.of("iterations", int), "seconds": float(summary.of("seconds", int, float))}
+    for name, value in out.items():
+        if not (value is None or (value.isprintable() if isinstance(value, str) else value >= 0)):
+            raise read.wrong(f"summary.{name}", f"is {str(value)[:40]!r}")
+    return out
