@@ -53,14 +53,15 @@ def certify(
     """
     from convexdesign.cli.files import check_writable
     from convexdesign.cli.output import print_json, print_line
-    from convexdesign.problemfile import check_certificate, write_certificate
+    from convexdesign.problemfile import write_certificate
+    from convexdesign.problemfile.certificate import stated_ratio
 
     check_writable(output, "--output")
     if not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     file = find_file(source)
-    write_certificate(file.path, output, **design_given(file, weights, counts))
-    efficiency = efficiency_proven(check_certificate(output, file.path), file)
+    document = write_certificate(file.path, output, **design_given(file, weights, counts))
+    efficiency = efficiency_proven(stated_ratio(document), file)
     gap = 1.0 / efficiency - 1.0 if efficiency > 0 else float("inf")
     good = gap <= tol
     if as_json:
@@ -92,7 +93,7 @@ def check(
     file = find_file(source)
     try:
         json.loads(certificate.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{certificate} is not JSON: {error}; give a file that `convexdesign certify` wrote") from None
     efficiency, reason = None, None
     try:

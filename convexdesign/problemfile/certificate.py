@@ -34,7 +34,8 @@ def write_certificate(
 
     What is proven is the ratio of the design's exact value and an exact bound on the optimum (see
     `convexdesign.rigorous.check`, which needs nothing of this package). Needs the extra `rigorous`. Raises InputError for
-    kinds or constraints that the checker does not know, and for designs that do not measure every target.
+    kinds, constraints or tables that the checker does not know, and for designs that do not measure every target: what is
+    written has been checked.
 
     >>> import tempfile, pathlib
     >>> from convexdesign.problemfile import check_certificate, find, write_certificate
@@ -63,7 +64,9 @@ def write_certificate(
     targets = np.empty(0, dtype=np.intp) if witness is None else witness.targets
     vectors = np.empty((0, design.problem.arms.d)) if witness is None else witness.vectors
     document = certify(design.canonical, given, targets, vectors, file.Sigma)
-    Path(certificate).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(document, indent=1) + "\n"
+    _accepted(text.encode(), file.path, f"a certificate of {problem} would be rejected")
+    Path(certificate).write_text(text, encoding="utf-8")
     return document
 
 
@@ -73,10 +76,24 @@ def check_certificate(certificate: str | PathLike[str], problem: str | PathLike[
     It is the efficiency; for D-optimality its power 1/d is. Raises InputError where the certificate is rejected, with the
     reason.
     """
+    try:
+        text = Path(certificate).read_bytes()
+    except OSError as error:
+        raise InputError(f"{certificate} cannot be read: {error.strerror or error}") from None
+    return _accepted(text, Path(problem), f"{certificate} is rejected")
+
+
+def stated_ratio(document: dict[str, Any]) -> Fraction:
+    """The ratio that a certificate states, at most 1: of bound and value, for D-optimality of value and bound."""
+    value, bound = (Fraction(*(int(part, 16) for part in document[field].split("/"))) for field in ("value", "bound"))
+    return value / bound if document["kind"] == "d-optimal" else bound / value
+
+
+def _accepted(text: bytes, problem: Path, otherwise: str) -> Fraction:
+    """What the checker proves; InputError, beginning with `otherwise`, where it rejects."""
     from convexdesign.rigorous import check
 
     try:
-        document = json.loads(Path(certificate).read_text(encoding="utf-8"))
-        return check.check(document, check.read(Path(problem)))
-    except (check.Rejected, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise InputError(f"{certificate} is rejected: {error or type(error).__name__}") from None
+        return check.check(check.parsed(text), check.read(problem))
+    except (check.Rejected, *check.ERRORS) as error:
+        raise InputError(f"{otherwise}: {error or type(error).__name__}") from None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.evaluation import evaluate
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.rigorous.balls import precision
 from convexdesign.rigorous.data import ExactRows, exact_rationals
 from convexdesign.rigorous.exact_problem import ExactProblem, read_exactly
@@ -58,9 +58,12 @@ def certify(
     Sigma (e, e): where the noise variances were computed from it, so that x'Sigma x is taken exactly. The document holds a
     digest of the data, whole weights, multipliers and vectors, the exact value and bound (hexadecimal fractions), and a
     digest over all of it.
-    Raises InputError for kinds or constraints the checker does not know, and where the design does not measure a target.
+    Raises InputError for kinds or constraints the checker does not know, for arms that do not span all dimensions where
+    determinants are wanted, for targets named twice, and where the design does not measure a target.
     """
     problem = canonical.problem
+    if problem.criterion is not Criterion.D and np.unique(targets).size < len(targets):
+        raise InputError("a target is named twice: a bound counts each target once, so give one vector for each")
     if problem.kind not in KINDS or not problem.weight_set.is_simplex:
         raise InputError(
             f"a certificate can be written for {', '.join(KINDS)}, without constraints on the weights; "
@@ -151,12 +154,14 @@ def _whole_data(canonical: Canonical, exact: ExactProblem, Sigma: Floats | None)
         for x in row:
             unit = max(unit, int(x.q))  # denominators are powers of two
     d = exact.arms.d
-    prior = [[x * unit**2 for x in row] for row in exact.prior or [[fmpq(0)] * d] * d]
+    noise = _noise(problem, exact, Sigma)
+    held = (exact.prior if Sigma is None else _held(problem, exact, arms, noise)) or [[fmpq(0)] * d] * d
+    prior = [[x * unit**2 for x in row] for row in held]
     oracle = exact.scale is not None
     theta = [x / unit for (x,) in exact_rationals(exact.scale.theta[:, None])] if oracle else None  # type: ignore[union-attr]
     threshold = _double(exact.scale.threshold) if oracle else fmpq(0)  # type: ignore[union-attr]
     return _Data(
-        problem.kind, _times(arms, unit), _prices(problem, exact, Sigma), _times(vectors, unit), prior, theta, threshold
+        problem.kind, _times(arms, unit), _prices(problem, noise), _times(vectors, unit), prior, theta, threshold
     )
 
 
@@ -170,17 +175,29 @@ def _double(x: float) -> Any:
     return fmpq(*float(x).as_integer_ratio())
 
 
-def _prices(problem: Any, exact: ExactProblem, Sigma: Floats | None) -> list[Any]:
+def _noise(problem: DesignProblem, exact: ExactProblem, Sigma: Floats | None) -> list[Any]:
+    """The noise variance of every arm, x'Sigma x exactly where Sigma is given."""
     n = exact.arms.n
-    costs = [_double(c) for c in (np.ones(n) if problem.costs is None else problem.costs)]
     if Sigma is None:
-        noise = [_double(s) for s in (np.ones(n) if problem.noise_variance is None else problem.noise_variance)]
-    else:
-        S = exact_rationals(Sigma)
-        noise = []
-        for x in ExactRows(exact.arms.source).rationals(np.arange(n)):
-            noise.append(sum(a * sum(s * b for s, b in zip(row, x)) for a, row in zip(x, S)))
-    return [s * c for s, c in zip(noise, costs)]
+        return [_double(s) for s in (np.ones(n) if problem.noise_variance is None else problem.noise_variance)]
+    S = exact_rationals(Sigma)
+    rows = ExactRows(exact.arms.source).rationals(np.arange(n))
+    return [sum(a * sum(s * b for s, b in zip(row, x)) for a, row in zip(x, S)) for x in rows]
+
+
+def _prices(problem: DesignProblem, noise: list[Any]) -> list[Any]:
+    return noise if problem.costs is None else [s * _double(c) for s, c in zip(noise, problem.costs, strict=True)]
+
+
+def _held(
+    problem: DesignProblem, exact: ExactProblem, arms: list[list[Any]], noise: list[Any]
+) -> list[list[Any]] | None:
+    """Information held divided by n_new: of counts made with exactly these noise variances, where there are counts."""
+    counts = problem.inputs.get("existing_counts")
+    if counts is None or exact.prior is None:
+        return exact.prior
+    made = [(_double(c) / s, x) for c, s, x in zip(np.asarray(counts, dtype=float), noise, arms, strict=True) if c]
+    return [[x / _double(float(problem.n_new)) for x in row] for row in _gram(made, exact.arms.d)]  # type: ignore[arg-type]
 
 
 def _whole_vector(values: Floats) -> list[int]:
@@ -243,7 +260,13 @@ def _value_and_bound(
     for m, b in proof.values():
         most += m * sum(p * b[k] * b[c] for k, row in enumerate(data.prior) for c, p in enumerate(row))
     if data.kind == "d-optimal":
-        return A.det(), (most / d) ** d / fmpq_mat(d, d, [fmpq(x) for row in S for x in row]).det()
+        size = fmpq_mat(d, d, [fmpq(x) for row in S for x in row]).det()
+        if A.det() == 0 or size == 0:
+            raise InputError(
+                f"the determinant over all {d} dimensions is zero, so nothing can be certified: certificates of D-optimality "
+                "need arms, and a design, that span them all; leave out columns that depend on the others"
+            )
+        return A.det(), (most / d) ** d / size
     hits = []
     for j, (m, b) in proof.items():
         v, g = data.target(j)
@@ -254,8 +277,8 @@ def _value_and_bound(
     return max(forms), sum(m * (fmpq(hit) / g) ** 2 for m, hit, g in hits) / most
 
 
-def _gram(weighted: list[tuple[int, list[int]]], d: int) -> list[list[int]]:
-    S = [[0] * d for _ in range(d)]
+def _gram(weighted: list[tuple[Any, list[Any]]], d: int) -> list[list[Any]]:
+    S: list[list[Any]] = [[0] * d for _ in range(d)]
     for e, x in weighted:
         for a in range(d):
             if x[a]:

@@ -5,17 +5,20 @@ A = A0 + sum_i w_i x_i x_i'/p_i (weights over their sum, p_i noise variance time
 the design look worse), vectors b_j, multipliers m_j, S = sum m_j b_j b_j', h = sum m_j b_j'A0b_j + max_i x_i'Sx_i/p_i:
 
     minimax  value = max over ALL targets of v'A^-1v,  optimum >= bound = sum m_j (b_j'v_j)^2 / h,    efficiency bound/value
-    A        value = tr A^-1,                          optimum >= bound = (sum m_j b_j'v_j)^2 / h,    efficiency bound/value
+    A        value = tr A^-1,  all m_j = 1,            optimum >= bound = (sum b_j'v_j)^2 / h,        efficiency bound/value
     D        value = det A,                            optimum <= bound = (h/d)^d / det S,   efficiency (value/bound)^(1/d)
 
-as (b'v)^2 <= (v'A^-1v)(b'Ab), det(A) det(S) <= (tr(AS)/d)^d and tr(AS) <= h for the optimal A.
+as (b'v)^2 <= (v'A^-1v)(b'Ab), for A summed over the coordinates, each once; det(A) det(S) <= (tr(AS)/d)^d; and tr(AS) <= h for
+the optimal A. A table has to be written so plainly that it has one meaning only, the one that the package reads.
 """
 
 import ast
 import csv
 import hashlib
+import io
 import json
 import math
+import re
 import struct
 import sys
 import tomllib
@@ -26,11 +29,27 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-FORMAT, BITS = "convexdesign certificate 1", 128
+FORMAT, BITS, MOST_BYTES, LEAST = "convexdesign certificate 1", 128, 2**30, Fraction(1e-75)
 FIELDS = ["bound", "data", "digest", "format", "kind", "multipliers", "value", "vectors", "weights"]
 ORACLES = ("best-arm-oracle", "level-set-oracle")
-KINDS = "minimax g-optimal variance-g-optimal xy-allocation level-set-allocation c-optimal a-optimal d-optimal"
-Row = list[Any]  # whole numbers, or fractions
+KINDS = {"minimax": "targets", "c-optimal": "direction", ORACLES[0]: "theta", ORACLES[1]: "theta threshold"}
+KINDS |= {"g-optimal": "", "variance-g-optimal": "", "d-optimal": "", "a-optimal": ""}
+KINDS |= {"xy-allocation": "", "level-set-allocation": ""}
+COMMON = (
+    "title statement kind arms arm_names reference noise_variance Sigma costs existing_counts n_new prior_information"
+)
+ERRORS = (
+    ArithmeticError,
+    LookupError,
+    OSError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    csv.Error,
+    struct.error,
+)
+Row = list[Any]  # whole numbers, fractions, or the cells of a text
 
 
 class Rejected(Exception):
@@ -56,8 +75,8 @@ class Problem:
                 yield i * len(self.vectors) + j, minus(a, b), Fraction(1)
         else:
             gaps = [Fraction(1) if self.theta is None else dot(z, self.theta) - self.threshold for z in self.vectors]
-            best = gaps.index(max(gaps)) if self.kind == "best-arm-oracle" else -1
-            for j, (z, g) in enumerate(zip(self.vectors, gaps)):
+            best = gaps.index(max(gaps)) if self.kind == ORACLES[0] else -1
+            for j, (z, g) in enumerate(zip(self.vectors, gaps, strict=True)):
                 if j != best:
                     yield (j, z, g) if best < 0 else (j, minus(self.vectors[best], z), gaps[best] - g)
 
@@ -90,40 +109,56 @@ def eliminate(A: list[Row]) -> tuple[list[Row], Row]:
 def variances(problem: Problem, A: list[Row]) -> Iterator[Any]:
     """v'A^-1v for every target; Rejected where A does not measure it."""
     M, D = eliminate(A)
-    inverse = gram([(1 / q, m) for m, q in zip(M, D) if q], len(A))
+    inverse = gram([(1 / q, m) for m, q in zip(M, D, strict=True) if q], len(A))
     common = math.lcm(*(x.denominator for row in inverse for x in row))
     C = [[int(x * common) for x in row] for row in inverse]
-    lost = [m for m, q in zip(M, D) if not q]
+    lost = [m for m, q in zip(M, D, strict=True) if not q]
     for j, v, g in problem.targets():
         if g == 0 or any(dot(m, v) for m in lost):
             raise Rejected(f"target {j} is not measured by this design")
         yield Fraction(dot(v, [dot(row, v) for row in C]), common) / g**2
 
 
+def by_number(entries: Any) -> dict[int, Any]:
+    """A JSON object whose keys are whole numbers, each written in the one usual way."""
+    if not (isinstance(entries, dict) and entries and all(re.fullmatch("0|[1-9][0-9]*", key) for key in entries)):
+        raise Rejected("weights, multipliers and vectors must be objects with whole numbers as keys")
+    return {int(key): entry for key, entry in entries.items()}
+
+
 def recompute(problem: Problem, certificate: dict[str, Any]) -> tuple[Fraction, Fraction]:
     """(value, bound) from the certificate's weights, multipliers and vectors alone."""
     d = len(problem.arms[0])
-    w, m, B = ({int(i): x for i, x in certificate[f].items()} for f in ("weights", "multipliers", "vectors"))
+    w, m, B = (by_number(certificate[field]) for field in ("weights", "multipliers", "vectors"))
     numbers = [*w.values(), *m.values(), *(x for b in B.values() for x in b)]
     whole = all(type(x) is int for x in numbers) and min([*w.values(), *m.values(), *problem.prices]) > 0
-    if not whole or m.keys() != B.keys() or not all(0 <= i < len(problem.arms) for i in w):
+    if not whole or m.keys() != B.keys() or max(w) >= len(problem.arms) or {len(b) for b in B.values()} != {d}:
         raise Rejected("weights and multipliers must be positive and whole, vectors whole, one per multiplier")
     efforts = {i: x / problem.prices[i] / sum(w.values()) for i, x in w.items()}
     fine = 2 ** (BITS + max(e.denominator.bit_length() - e.numerator.bit_length() for e in efforts.values()) + 1)
     pulled = [(math.floor(e * fine), problem.arms[i]) for i, e in efforts.items()]
     eliminate(problem.prior)  # semidefinite
-    A = [[Fraction(x, fine) + y for x, y in zip(*rows)] for rows in zip(gram(pulled, d), problem.prior)]
+    measured = gram(pulled, d)
+    A = [
+        [Fraction(x, fine) + y for x, y in zip(*rows, strict=True)]
+        for rows in zip(measured, problem.prior, strict=True)
+    ]
     S = gram([(m[j], b) for j, b in B.items()], d)
-    h = max(dot(x, [dot(row, x) for row in S]) / p for x, p in zip(problem.arms, problem.prices))
+    h = max(dot(x, [dot(row, x) for row in S]) / p for x, p in zip(problem.arms, problem.prices, strict=True))
     h += sum(m[j] * dot(b, [dot(row, b) for row in problem.prior]) for j, b in B.items())
     if problem.kind == "d-optimal":
-        return Fraction(math.prod(eliminate(A)[1])), (h / d) ** d / math.prod(eliminate(S)[1])
+        value, size = math.prod(eliminate(A)[1]), math.prod(eliminate(S)[1])
+        if not value * size:
+            raise Rejected("the design or the vectors do not span all dimensions: a determinant is zero")
+        return Fraction(value), (h / d) ** d / size
     terms = {j: (m[j], dot(B[j], v), g) for j, v, g in problem.targets() if j in B}
-    if terms.keys() != B.keys():
-        raise Rejected("a vector belongs to no target")
-    if problem.kind == "a-optimal":
-        return sum(variances(problem, A)), Fraction(sum(x * hit for x, hit, _ in terms.values())) ** 2 / h
-    return max(variances(problem, A)), sum(x * (hit / g) ** 2 for x, hit, g in terms.values()) / h
+    if terms.keys() != B.keys() or h == 0:
+        raise Rejected("a vector belongs to no target, or all are zero")
+    if problem.kind != "a-optimal":
+        return max(variances(problem, A)), sum(x * (hit / g) ** 2 for x, hit, g in terms.values()) / h
+    if set(m.values()) != {1}:
+        raise Rejected("for the average variance every multiplier must be 1")
+    return sum(variances(problem, A)), Fraction(sum(hit for _, hit, _ in terms.values())) ** 2 / h
 
 
 def sha256(data: dict[str, Any]) -> str:
@@ -141,55 +176,200 @@ def check(certificate: dict[str, Any], problem: Problem) -> Fraction:
     value, bound = recompute(problem, certificate)
     if [certificate["value"], certificate["bound"]] != [f"{x.numerator:x}/{x.denominator:x}" for x in (value, bound)]:
         raise Rejected("value or bound is not what the weights and vectors give")
-    return value / bound if problem.kind == "d-optimal" else bound / value
+    low, high = (value, bound) if problem.kind == "d-optimal" else (bound, value)
+    if not 0 <= low <= high or not high:
+        raise Rejected("no design is better than the optimum: value and bound contradict each other")
+    return low / high
 
 
-def table(folder: Path, given: Any) -> list[Row]:
-    """Rows of exact numbers, from the problem file itself or a plain CSV or NPY file of doubles beside it."""
-    if isinstance(given, str):
-        raw = (folder / given).read_bytes()
-        if raw[:6] == b"\x93NUMPY":
-            head, _, body = raw[10:].partition(b"\n")
-            flat, (_, d) = [x for (x,) in struct.iter_unpack("<d", body)], ast.literal_eval(head.decode())["shape"]
-            given = [flat[i : i + d] for i in range(0, len(flat), d)]
-        else:  # the header, if there is one, is the line that starts with no number
-            given = [r for r in csv.reader(raw.decode("utf-8-sig").split()) if r[0].strip("+-.")[:1].isdigit()]
-    return [[Fraction(float(x)) for x in (row if isinstance(row, list) else [row])] for row in given]
+def parsed(text: bytes) -> Any:
+    """The certificate in a JSON text, in which no field may come twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise Rejected("a field comes twice")
+        return dict(pairs)
+
+    return json.loads(text.decode(), object_pairs_hook=once)
+
+
+def number(x: Any) -> Fraction:
+    if type(x) not in (int, float):
+        raise Rejected(f"{x!r} is no number")
+    return Fraction(float(x))
+
+
+def content(path: Path) -> bytes:
+    if not path.is_file() or path.stat().st_size > MOST_BYTES:
+        raise Rejected(f"{path} is missing, too large or no ordinary file")
+    return path.read_bytes()
+
+
+def array(raw: bytes, vector: bool) -> list[Row]:
+    """The rows of a numpy file; of a vector one number each."""
+    start = 10 if raw[6] == 1 else 12
+    end = start + int.from_bytes(raw[8:start], "little")
+    head = ast.literal_eval(raw[start:end].decode())
+    n, d = (*head["shape"], 1) if vector and len(head["shape"]) == 1 else head["shape"]
+    sizes = {"f2": "e", "f4": "f", "f8": "d", "b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q"}
+    sizes |= {"u1": "B", "u2": "H", "u4": "I", "u8": "Q"}
+    order, code = {"<": "<", "|": "<", ">": ">"}[head["descr"][0]], sizes[head["descr"][1:]]
+    flat = [float(x) for (x,) in struct.iter_unpack(order + code, raw[end:])]
+    if len(flat) != n * d or (vector and 1 not in (n, d)):
+        raise Rejected("an NPY file has not the shape that it says or needs")
+    n, d = (n * d, 1) if vector else (n, d)
+    return [flat[i::n] if head["fortran_order"] else flat[i * d : (i + 1) * d] for i in range(n)]
+
+
+def kinds(cells: Row, mark: str) -> set[str]:
+    """Which of number, text, and neither for certain, there are among the cells."""
+    pattern = {".": r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", ",": r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?"}[mark]
+    # It begins with a letter, or has one that is not the e of a number; no way of writing what is infinite or missing.
+    letter = r"(?!\W*(inf|infinity|n/?an?|null|none|nil|missing|div/0|value)\W*$)([^\W\d_].*|.*[^\W\d_eE].*)"
+    number, text = re.compile(pattern, re.ASCII), re.compile(letter, re.IGNORECASE | re.DOTALL)
+    plain = (cell.replace("\u2212", "-") for cell in cells)
+    return {"number" if number.fullmatch(c) else "text" if text.fullmatch(c) else "neither" for c in plain}
+
+
+def counting(cells: Row) -> bool:
+    """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ..."""
+    found = [int(cell) for cell in cells if re.fullmatch(r"[+-]?\d+", cell, re.ASCII)]
+    return any(found == list(range(first, first + len(cells))) for first in (0, 1))
+
+
+def headed(table: list[Row], mark: str) -> bool:
+    """Whether the first line names the columns."""
+    top, below = table[0], [cell for row in table[1:] for cell in row]
+    rest = kinds(top[1:] or top, mark)
+    if rest == {"text"} and (top[0] == "" or kinds(top[:1], mark) == {"text"}):
+        return True
+    integers = any(re.fullmatch(r"[+-]?\d+", cell, re.ASCII) for cell in below)
+    if rest != {"number"} or (below and counting(top) and int(top[0]) == 0 and (len(top) > 2 or not integers)):
+        raise Rejected("it is not certain whether a table begins with a header")
+    return False
+
+
+def named(head: Row, first: Row, mark: str, plain: bool) -> bool:
+    """Whether the first column names the rows; plain: not where it holds numbers."""
+    found = kinds(first, mark)
+    labels = ("id", "index", "idx", "row", "arm", "arms", "item", "name", "names", "label", "no", "nr", "#")
+    if found == {"text"} or (found == {"number"} and (plain or not head)):
+        return found == {"text"}
+    if found != {"number"} or (not counting(first) if head[0] == "" else head[0].lower() in labels):
+        raise Rejected("it is not certain whether the first column of a table names its rows")
+    return head[0] == ""
+
+
+def text_table(text: str, vector: bool) -> tuple[Row, list[Row]]:
+    """(names, rows) of a table of text; Rejected wherever the package might take it in another way."""
+    found = [c for c in ";\t|" if c in text] or ["," if "," in text else " "]
+    by, mark = found[0], "," if "," in text and found[0] != "," else "."
+    if len(found) > 1 or text.lower().lstrip().lstrip('"').startswith("sep=") or re.search("[\0-\b\x0e-\x1f]", text):
+        raise Rejected("it is not certain what separates the cells of a table")
+    lines = (line.strip(" ") if by == " " else line for line in io.StringIO(text.strip("\r\n") + "\n", newline=""))
+    table = [[c.strip() for c in row] for row in csv.reader(lines, delimiter=by, skipinitialspace=True, strict=True)]
+    head = table.pop(0) if headed(table, mark) else []
+    first, width = [row[0] for row in table], len(table[0])
+    names = named(head, first, mark, vector or width == 1)
+    columns, labels, rows = head[names:], first if names else [], [row[names:] for row in table]
+    cells = [cell.replace("\u2212", "-") for row in rows for cell in row]
+    if {len(row) for row in [*table, head or table[0]]} != {width} or kinds(cells, mark) != {"number"}:
+        raise Rejected("a table has a cell too few, too many, or without a number")
+    if any(len(set(x)) < len(x) for x in (columns, labels)) or re.search("[,;|\t]", "".join(columns + labels)):
+        raise Rejected("a name in a table comes twice, or looks like several cells")
+    # 1,5 may be two numbers or one, unless all are -1, 0 and 1; 1,000 may be one or a thousand.
+    integer, unsigned, thousand = r"(.*\s)?[+\u2212-]?\d+", r"\+?\d+([eE][+-]?\d+)?", r"[+-]?[1-9]\d{0,2}(,\d{3})+"
+    pairs = width == 2 and all(re.fullmatch(integer, a) and re.fullmatch(unsigned, b) for a, b in table)
+    codes = not names and not vector and {*cells} <= {"-1", "0", "1"}
+    thousands = all(re.fullmatch(thousand, cell) for cell in cells if "," in cell)
+    if (by == "," and pairs and not head and not codes) or (mark == "," and thousands):
+        raise Rejected("it is not certain what a comma means in a table")
+    values = iter([float(cell.replace(",", ".")) for cell in cells])
+    return labels, [[next(values) for _ in row] for row in rows]
+
+
+def table(path: Path, vector: bool = False) -> tuple[Row, list[Row]]:
+    """(names, rows) of an NPY file or a table of text."""
+    raw = content(path)
+    if raw[:6] == b"\x93NUMPY":
+        return [], array(raw, vector)
+    if path.suffix.lower() == ".npy":
+        raise Rejected(f"{path} is no NPY file")
+    return text_table(raw.decode("utf-8-sig").removeprefix("\ufeff"), vector)
+
+
+def matrix(folder: Path, given: Any, width: int = 0) -> tuple[Row, list[Row]]:
+    """(names, rows) of exact numbers, from the problem file itself or a table beside it."""
+    names, rows = table(folder / given) if isinstance(given, str) else ([], given)
+    exact = [[number(x) for x in row] for row in rows]
+    if not exact or not exact[0] or {len(row) for row in exact} != {width or len(exact[0])}:
+        raise Rejected("a matrix has no numbers, or rows of a length that does not fit")
+    return names, exact
+
+
+def per_arm(folder: Path, given: Any, names: Row, n: int) -> Row:
+    """One exact number per arm, from one for all, a list, or a table by position, by name or by index."""
+    if not isinstance(given, list | str):
+        return [number(given)] * n
+    labels, rows = table(folder / given, vector=True) if isinstance(given, str) else ([], [[x] for x in given])
+    if labels or len(rows[0]) > 1:
+        rows = [[label, *row] for label, row in zip(labels, rows, strict=True)] if labels else rows
+        place = {name: i for i, name in enumerate(names if labels else range(n))}
+        listed = {place[label]: [x] for label, x in rows}
+        if len(listed) < len(rows):
+            raise Rejected("an arm is listed twice")
+        rows = [listed.get(i, [0]) for i in range(n)]
+    if len(rows) != n:
+        raise Rejected(f"there are {n} arms and {len(rows)} numbers for them")
+    return [number(x) for (x,) in rows]
+
+
+def fields(path: Path) -> dict[str, Any]:
+    """The fields of a problem file, all of which its kind knows."""
+    p = tomllib.loads(content(path).decode("utf-8-sig"))
+    kind = str(p.get("kind"))
+    needed = {"arms", "kind", *KINDS.get(kind, "").split()}
+    items = {"items", "item_names"} if kind.endswith(("allocation", "oracle")) else set()
+    if kind not in KINDS or p.keys() - needed - items - {*COMMON.split()} or needed - p.keys():
+        raise Rejected(f"{path}: this checker knows {', '.join(KINDS)}, with their own fields and without constraints")
+    held = len(p.keys() & {"existing_counts", "prior_information"})
+    if {"noise_variance", "Sigma"} <= p.keys() or held != len(p.keys() & {"n_new"}):
+        raise Rejected(f"{path}: two fields say the same, or n_new and the information held do not come together")
+    return p
 
 
 def read(path: Path) -> Problem:
     """The problem that a file states, exactly."""
-    p, here = tomllib.loads(path.read_text(encoding="utf-8-sig")), path.parent
-    kind, xs = p["kind"], table(here, p["arms"])
-    if kind not in (*KINDS.split(), *ORACLES) or {"min_weight", "max_weight", "inequalities"} & p.keys():
-        raise Rejected(f"{path}: this checker knows {KINDS} and the oracles, without constraints on the weights")
-    n, d = len(xs), len(xs[0])
-    per_arm = (p.get("noise_variance", 1), p.get("costs", 1), p.get("existing_counts", 0))
-    tables = (table(here, [x] * n if isinstance(x, int | float) else x) for x in per_arm)
-    noise, costs, counts = ([x for (x,) in rows] for rows in tables)
+    p, here = fields(path), path.parent
+    kind, (names, xs) = p["kind"], matrix(here, p["arms"])
+    n, d, names = len(xs), len(xs[0]), p.get("arm_names", names)
+    given = [p.get(field, usual) for field, usual in (("noise_variance", 1), ("costs", 1), ("existing_counts", 0))]
+    (noise, costs, counts), n_new = (per_arm(here, x, names, n) for x in given), number(p.get("n_new", 1))
     if "Sigma" in p:
-        noise = [dot(x, [dot(row, x) for row in table(here, p["Sigma"])]) for x in xs]
-    given = [p["direction"]] if "direction" in p else p.get("targets", p.get("items", p["arms"]))
-    vs = table(here, given) if kind != "a-optimal" else [[Fraction(a == b) for b in range(d)] for a in range(d)]
+        noise = [dot(x, [dot(row, x) for row in matrix(here, p["Sigma"], d)[1]]) for x in xs]
+    if min(noise + costs) < LEAST or min(counts) < 0 or any(x.denominator > 1 for x in counts) or n_new <= 0:
+        raise Rejected(f"{path}: variances, costs and n_new must be positive, counts whole and not negative")
+    wanted = [p["direction"]] if kind == "c-optimal" else p.get("targets", p.get("items", p["arms"]))
+    vs = matrix(here, wanted, d)[1] if kind != "a-optimal" else [[Fraction(a == b) for b in range(d)] for a in range(d)]
     if kind == "variance-g-optimal":
         xs = vs = [[x[a] * x[b] * (1 + (a != b)) for a in range(d) for b in range(a, d)] for x in xs]
     unit = math.lcm(*(x.denominator for row in (*xs, *vs) for x in row))
     xs, vs = ([[int(x * unit) for x in row] for row in rows] for rows in (xs, vs))
     d = len(xs[0])
-    held, n_new = table(here, p.get("prior_information", [[0] * d] * d)), Fraction(float(p.get("n_new", 1)))
-    past = gram([(c / s, x) for c, s, x in zip(counts, noise, xs) if c], d)
-    prior = [[(h * unit**2 + x) / n_new for h, x in zip(*rows)] for rows in zip(held, past)]
-    theta = [x / unit for (x,) in table(here, p["theta"])] if kind in ORACLES else None
-    prices = [s * c for s, c in zip(noise, costs)]
-    return Problem(kind, xs, prices, vs, prior, theta, Fraction(float(p.get("threshold", 0))))
+    held = matrix(here, p.get("prior_information", [[0] * d] * d), d)[1]
+    past = gram([(c / s, x) for c, s, x in zip(counts, noise, xs, strict=True) if c], d)
+    prior = [[((held[a][b] + held[b][a]) * unit**2 / 2 + past[a][b]) / n_new for b in range(d)] for a in range(d)]
+    theta = [number(x) / unit for x in p["theta"]] if kind in ORACLES else None
+    prices = [s * c for s, c in zip(noise, costs, strict=True)]
+    return Problem(kind, xs, prices, vs, prior, theta, number(p.get("threshold", 0)))
 
 
 def main(arguments: list[str]) -> str | None:
     """Print what is proven, or return why the certificate is rejected."""
     try:
         problem = read(Path(arguments[1]))
-        ratio = check(json.loads(Path(arguments[0]).read_text(encoding="utf-8")), problem)
-    except (Rejected, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
+        ratio = check(parsed(content(Path(arguments[0]))), problem)
+    except (Rejected, *ERRORS) as error:
         return f"rejected: {error or type(error).__name__}"
     share = float(ratio * (1 - Fraction(1, 2**52)))  # rounded down
     return print(f"proven: {'ratio of determinants' if problem.kind == 'd-optimal' else 'efficiency'} at least {share}")

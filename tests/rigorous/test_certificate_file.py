@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import random
 import subprocess
 import sys
 from fractions import Fraction
@@ -95,7 +96,7 @@ def test_it_runs_alone_without_this_package_or_any_other(example, tmp_path):
 
 def test_it_is_short_and_imports_the_standard_library_only():
     text = CHECKER.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 200
+    assert len(text.splitlines()) < 390
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -263,3 +264,113 @@ def test_a_rejection_is_an_input_error_with_its_reason(example, tmp_path):
         check_certificate(certificate, path)
     with pytest.raises(cd.InputError, match="rejected"):
         check_certificate(path, path)
+
+
+# Kinds with their fields, and weights far from the best, for certificates that claim more than they prove.
+ARMS = "arms = [[1.0, 0.1], [0.2, 1.0], [0.7, 0.6], [0.5, -0.3]]\nnoise_variance = [1.0, 0.7, 2.0, 0.1]\n"
+STATED = {
+    "minimax": "targets = [[1.0, 1.0], [0.3, -1.0]]",
+    "g-optimal": "",
+    "variance-g-optimal": "",
+    "xy-allocation": "items = [[1.0, 1.0], [0.3, -1.0], [0.0, 2.5]]",
+    "level-set-allocation": "items = [[1.0, 1.0], [0.3, -1.0], [0.0, 2.5]]",
+    "best-arm-oracle": "theta = [1.0, 0.3]",
+    "level-set-oracle": "theta = [1.0, 0.3]\nthreshold = 0.65",
+    "c-optimal": "direction = [1.0, -0.4]",
+    "a-optimal": "",
+    "d-optimal": "",
+}
+
+
+def restated(document, problem):
+    """The document with value, bound and digest as the checker computes them."""
+    value, bound = check.recompute(problem, document)
+    return resealed(
+        document | {x: f"{y.numerator:x}/{y.denominator:x}" for x, y in (("value", value), ("bound", bound))}
+    )
+
+
+@pytest.mark.parametrize("kind", STATED)
+def test_multipliers_prove_no_more_for_being_large(kind, tmp_path):
+    """Whatever the multipliers, no bound passes the optimum, which the best weights come close to."""
+    path = tmp_path / "problem.toml"
+    path.write_text(f'title = "t"\nkind = "{kind}"\n{ARMS}{STATED[kind]}\n')
+    problem = check.read(path)
+    best = check.check(written(path, tmp_path), problem)
+    document = written(path, tmp_path, weights=[0.1, 0.1, 0.1, 0.7])
+    true = check.check(document, problem)
+    assert true < best <= 1
+    rng = random.Random(3)
+    for scale in (2, 3, 1000, 10**40):
+        for alike in (True, False):
+            factors = {k: scale if alike else rng.randint(2, scale) for k in document["multipliers"]}
+            trial = document | {"multipliers": {k: m * factors[k] for k, m in document["multipliers"].items()}}
+            if kind == "a-optimal":
+                with pytest.raises(check.Rejected, match="every multiplier must be 1"):
+                    check.recompute(problem, trial)
+            else:
+                assert check.check(restated(trial, problem), problem) <= true / best
+
+
+def test_ratios_above_one_are_rejected_whoever_computed_them(example, monkeypatch):
+    path, document = example
+    problem = check.read(path)
+    for value, bound in ((1, 2), (1, -1), (0, 0), (-2, -1)):
+        monkeypatch.setattr(check, "recompute", lambda *_, v=value, b=bound: (Fraction(v), Fraction(b)))
+        with pytest.raises(check.Rejected, match="no design is better than the optimum"):
+            check.check(restated(document, problem), problem)
+
+
+@pytest.mark.parametrize("key", ["00", "+0", " 0", "0_0", "-0", "\u0660", "0.0", ""])
+def test_indices_are_written_in_one_way_only(example, key):
+    path, document = example
+    problem = check.read(path)
+    for field in ("weights", "multipliers", "vectors"):
+        entries = document[field]
+        some = next(iter(entries))
+        with pytest.raises(check.Rejected, match="whole numbers as keys"):
+            check.recompute(problem, document | {field: {key: entries[some], **entries}})
+
+
+@pytest.mark.parametrize("field", ["weights", "multipliers"])
+@pytest.mark.parametrize("value", [True, 1.0, "1", -1, 0, None, 1e400, float("nan")])
+def test_weights_and_multipliers_are_whole_and_positive(example, field, value):
+    path, document = example
+    changed = document | {field: dict.fromkeys(document[field], value)}
+    with pytest.raises((check.Rejected, TypeError)):
+        check.recompute(check.read(path), changed)
+
+
+def test_a_field_that_comes_twice_is_rejected(example, tmp_path):
+    path, document = example
+    text = json.dumps(document)
+    assert check.parsed(text.encode()) == document
+    for part in ('"kind": ', '"value": ', '"0": '):
+        assert part in text
+        twice = text.replace(part, f"{part}1, {part}", 1)
+        with pytest.raises(check.Rejected, match="a field comes twice"):
+            check.parsed(twice.encode())
+    certificate = tmp_path / "c.json"
+    for raw in ("[" * 100_000, "\x00", '{"weights": ' + "9" * 5000 + "}"):
+        certificate.write_text(raw)
+        with pytest.raises(cd.InputError, match="rejected"):
+            check_certificate(certificate, path)
+        done = check.main([str(certificate), str(path)])
+        assert done.startswith("rejected: ")
+
+
+def test_determinants_need_arms_that_span_all_dimensions(tmp_path):
+    path = tmp_path / "flat.toml"
+    path.write_text('title = "t"\nkind = "d-optimal"\narms = [[1.0, 1.0], [2.0, 2.0]]\n')
+    with pytest.raises(cd.InputError, match="the determinant over all 2 dimensions is zero"):
+        write_certificate(path, tmp_path / "c.json")
+    document = {"weights": {"0": 1, "1": 1}, "multipliers": {"0": 1, "1": 1}, "vectors": {"0": [1, 0], "1": [0, 1]}}
+    with pytest.raises(check.Rejected, match="a determinant is zero"):
+        check.recompute(check.read(path), document)
+
+
+def test_a_target_named_twice_is_refused_by_the_writer():
+    design = cd.solve(cd.DesignProblem.a_optimal(np.eye(2)))
+    witness = design.certificate.witness
+    with pytest.raises(cd.InputError, match="named twice"):
+        certify(design.canonical, design.weights, np.zeros(2, dtype=np.intp), witness.vectors)
