@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, ScaledArms
 from convexdesign.problem.labels import ARMS, default_names, in_order, order_of
-from convexdesign.problem.psd import read_psd
+from convexdesign.problem.psd import read_psd, read_square
 from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
 from convexdesign.problem.responses import ResponseRows, read_noise, spread, stacked
 from convexdesign.problem.weights import WeightSet, read_weight_set
@@ -99,7 +99,7 @@ def _without_labels(rows: Rows, common: Common) -> dict[str, Any]:
     """The labelled keywords as plain numbers in the order of the arms and of their coordinates."""
     out = {name: in_order(common[name], name, rows.names) for name in PER_ARM if common.get(name) is not None}  # type: ignore[literal-required]
     if common.get("prior_information") is not None:
-        out["prior_information"] = read_psd(common["prior_information"], "prior_information", rows.d, rows.columns)
+        out["prior_information"] = read_square(common["prior_information"], "prior_information", rows.d, rows.columns)
     if common.get("inequalities") is not None:
         out["inequalities"] = _inequalities(rows, common["inequalities"])
     return out

@@ -260,8 +260,8 @@ def named(head: Row, first: Row, mark: str, plain: bool) -> bool:
     return head[0] == ""
 
 
-def text_table(text: str, vector: bool) -> tuple[Row, list[Row]]:
-    """(names, rows) of a table of text; Rejected wherever the package might take it in another way."""
+def text_table(text: str, vector: bool) -> tuple[Row, Row, list[Row]]:
+    """(columns, names, rows) of a table of text; Rejected wherever the package might take it in another way."""
     found = [c for c in ";\t|" if c in text] or ["," if "," in text else " "]
     by, mark = found[0], "," if "," in text and found[0] != "," else "."
     if len(found) > 1 or text.lower().lstrip().lstrip('"').startswith("sep=") or re.search("[\0-\b\x0e-\x1f]", text):
@@ -285,33 +285,46 @@ def text_table(text: str, vector: bool) -> tuple[Row, list[Row]]:
     if (by == "," and pairs and not head and not codes) or (mark == "," and thousands):
         raise Rejected("it is not certain what a comma means in a table")
     values = iter([float(cell.replace(",", ".")) for cell in cells])
-    return labels, [[next(values) for _ in row] for row in rows]
+    return columns, labels, [[next(values) for _ in row] for row in rows]
 
 
-def table(path: Path, vector: bool = False) -> tuple[Row, list[Row]]:
-    """(names, rows) of an NPY file or a table of text."""
+def table(path: Path, vector: bool = False) -> tuple[Row, Row, list[Row]]:
+    """(columns, names, rows) of an NPY file or a table of text; nothing where there are no names."""
     raw = content(path)
     if raw[:6] == b"\x93NUMPY":
-        return [], array(raw, vector)
+        return [], [], array(raw, vector)
     if path.suffix.lower() == ".npy":
         raise Rejected(f"{path} is no NPY file")
     return text_table(raw.decode("utf-8-sig").removeprefix("\ufeff"), vector)
 
 
-def matrix(folder: Path, given: Any, width: int = 0) -> tuple[Row, list[Row]]:
-    """(names, rows) of exact numbers, from the problem file itself or a table beside it."""
-    names, rows = table(folder / given) if isinstance(given, str) else ([], given)
+def matrix(folder: Path, given: Any, width: int = 0) -> tuple[Row, Row, list[Row]]:
+    """(columns, names, rows) of exact numbers: from the problem file itself, where nothing is named, or a table beside it."""
+    columns, names, rows = table(folder / given) if isinstance(given, str) else ([], [], given)
     exact = [[number(x) for x in row] for row in rows]
     if not exact or not exact[0] or {len(row) for row in exact} != {width or len(exact[0])}:
         raise Rejected("a matrix has no numbers, or rows of a length that does not fit")
-    return names, exact
+    return columns or [f"x{k + 1}" for k in range(len(exact[0]))] * isinstance(given, str), names, exact
+
+
+def alike(folder: Path, given: Any, arms: Row, d: int, square: bool = False) -> list[Row]:
+    """Rows of d exact numbers in the coordinates of the arms; square: each row belongs to one of these as well."""
+    columns, rows, exact = matrix(folder, given, d)
+    counted = ([f"x{k + 1}" for k in range(d)], [f"column_{k}" for k in range(d)])
+    names = arms or [str(k) for k in range(d)]
+    for labels in (columns, rows) if square else (columns,):
+        # The package would change the order, or refuse, where names are the same in another order, or neither only counts.
+        counting_only = not arms or arms in counted or labels in counted
+        if labels and labels != names and (not counting_only or {*labels} == {*names}):
+            raise Rejected("the coordinates of a table have other names than those of the arms, or another order")
+    return exact
 
 
 def per_arm(folder: Path, given: Any, names: Row, n: int) -> Row:
     """One exact number per arm, from one for all, a list, or a table by position, by name or by index."""
     if not isinstance(given, list | str):
         return [number(given)] * n
-    labels, rows = table(folder / given, vector=True) if isinstance(given, str) else ([], [[x] for x in given])
+    _, labels, rows = table(folder / given, vector=True) if isinstance(given, str) else ([], [], [[x] for x in given])
     if labels or len(rows[0]) > 1:
         rows = [[label, *row] for label, row in zip(labels, rows, strict=True)] if labels else rows
         place = {name: i for i, name in enumerate(names if labels else range(n))}
@@ -341,22 +354,25 @@ def fields(path: Path) -> dict[str, Any]:
 def read(path: Path) -> Problem:
     """The problem that a file states, exactly."""
     p, here = fields(path), path.parent
-    kind, (names, xs) = p["kind"], matrix(here, p["arms"])
+    kind, (columns, names, xs) = p["kind"], matrix(here, p["arms"])
     n, d, names = len(xs), len(xs[0]), p.get("arm_names", names)
+    if names and len({*names}) != n:
+        raise Rejected(f"{path}: there must be as many different names as arms")
     given = [p.get(field, usual) for field, usual in (("noise_variance", 1), ("costs", 1), ("existing_counts", 0))]
     (noise, costs, counts), n_new = (per_arm(here, x, names, n) for x in given), number(p.get("n_new", 1))
     if "Sigma" in p:
-        noise = [dot(x, [dot(row, x) for row in matrix(here, p["Sigma"], d)[1]]) for x in xs]
+        noise = [dot(x, [dot(row, x) for row in alike(here, p["Sigma"], columns, d, square=True)]) for x in xs]
     if min(noise + costs) < LEAST or min(counts) < 0 or any(x.denominator > 1 for x in counts) or n_new <= 0:
         raise Rejected(f"{path}: variances, costs and n_new must be positive, counts whole and not negative")
     wanted = [p["direction"]] if kind == "c-optimal" else p.get("targets", p.get("items", p["arms"]))
-    vs = matrix(here, wanted, d)[1] if kind != "a-optimal" else [[Fraction(a == b) for b in range(d)] for a in range(d)]
+    units = [[Fraction(a == b) for b in range(d)] for a in range(d)]
+    vs = units if kind == "a-optimal" else alike(here, wanted, columns, d)
     if kind == "variance-g-optimal":
         xs = vs = [[x[a] * x[b] * (1 + (a != b)) for a in range(d) for b in range(a, d)] for x in xs]
     unit = math.lcm(*(x.denominator for row in (*xs, *vs) for x in row))
     xs, vs = ([[int(x * unit) for x in row] for row in rows] for rows in (xs, vs))
     d = len(xs[0])
-    held = matrix(here, p.get("prior_information", [[0] * d] * d), d)[1]
+    held = alike(here, p.get("prior_information", [[0] * d] * d), columns, d, square=True)
     past = gram([(c / s, x) for c, s, x in zip(counts, noise, xs, strict=True) if c], d)
     prior = [[((held[a][b] + held[b][a]) * unit**2 / 2 + past[a][b]) / n_new for b in range(d)] for a in range(d)]
     theta = [number(x) / unit for x in p["theta"]] if kind in ORACLES else None

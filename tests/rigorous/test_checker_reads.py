@@ -124,6 +124,33 @@ def test_noise_costs_and_information_held_are_taken_exactly(fields, kind, tmp_pa
     certified(written(tmp_path, f"arms = {ARMS.tolist()}\n{fields}", kind))
 
 
+@pytest.mark.parametrize("field", ["items", "Sigma"])
+@pytest.mark.parametrize("arms", ["x,y\n1,0.5\n0.5,2\n", "x2,x1\n1,0.5\n0.5,2\n", "1.5,0.5\n0.5,2.5\n", None])
+@pytest.mark.parametrize("head", ["x,y", "y,x", "x1,x2", "x2,x1", "u,v", "0,1", "1,0", None])
+def test_columns_named_in_another_order_are_never_taken_by_position(field, arms, head, tmp_path):
+    """Either the checker and the package read the same data, or the checker refuses."""
+    (tmp_path / "other.csv").write_text(
+        (f'"{head.replace(",", chr(34) + "," + chr(34))}"\n' if head else "") + "2.5,0.5\n0.5,1.5\n"
+    )
+    given = 'arms = "arms.csv"' if arms else "arms = [[1.5, 0.5], [0.5, 2.5]]"
+    if arms:
+        (tmp_path / "arms.csv").write_text(arms)
+    path = written(tmp_path, f'{given}\n{field} = "other.csv"', "level-set-allocation")
+    problem = attempt(lambda: check.read(path), REFUSALS)
+    if problem is not None:
+        file = load_problem(path)
+        unit = Fraction(problem.arms[0][0]) / Fraction(float(file.arms.values[0, 0]))
+        if field == "items":
+            items = file.problem().inputs["items"].values
+            assert [[x / unit for x in row] for row in problem.vectors] == items.tolist()
+        else:
+            assert [float(p) for p in problem.prices] == pytest.approx(
+                file.inputs["noise_variance"].tolist(), rel=1e-14
+            )
+    elif head is None and arms is None:
+        raise AssertionError("nothing is named, so nothing can be in another order")
+
+
 def random_table(rng):
     """A text table of whatever form, often one with a single meaning and often not."""
     numbers = ["1", "0", "-1", "2", "10", "1.5", "\u22122", "0,5", "1,25", "1e3", ".5", "1,000", "00", "7", "2.25"]
@@ -160,7 +187,7 @@ def test_a_table_has_the_meaning_that_it_has_for_the_package_or_none(tmp_path):
     names = ["a0", "x11", "a2"]
     for _ in range(600):
         path.write_text(random_table(rng), encoding="utf-8", newline="")
-        own = attempt(lambda: check.matrix(tmp_path, "table.csv"), REFUSALS)
+        own = attempt(lambda: check.matrix(tmp_path, "table.csv")[1:], REFUSALS)
         read = attempt(lambda: read_table(path), cd.InputError)
         vector = attempt(lambda: check.per_arm(tmp_path, "table.csv", names, 3), REFUSALS)
         package += read is not None
