@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convexdesign.cli.statement import Statement
+    from convexdesign.features import ModelSpec
     from convexdesign.problem import DesignProblem
     from convexdesign.problem.read import Rows
     from convexdesign.problemfile import ProblemFile
@@ -156,6 +157,7 @@ class _Tables:
         self.delimiter = stated.delimiter
         self.decimal = stated.decimal
         self.formula = stated.formula
+        self.spec: ModelSpec | None = None
 
     def problem(self, path: Path, kind: str, given: dict[str, Any]) -> DesignProblem:
         """The problem of the kind named over a table of arms, from the options given."""
@@ -193,7 +195,8 @@ class _Tables:
             return {name: self.rows(path) for name, path in paths.items()}
         from convexdesign.cli.formulas import read_settings
 
-        return read_settings(paths, self.formula, self.delimiter, self.decimal)
+        self.spec, rows = read_settings(paths, self.formula, self.delimiter, self.decimal)
+        return rows
 
     def rows(self, path: Path) -> Rows:
         from convexdesign.problem.read import Rows
@@ -219,7 +222,17 @@ class _Tables:
             return rows
         if len(numbers) != d:
             raise InputError(f"{flag(name)} has {len(numbers)} numbers; the arms have {d} coordinates")
+        self.check_order(name, text)
         return numbers
+
+    def check_order(self, name: str, text: str) -> None:
+        """InputError for numbers in an order that two people would read in two ways: as written, or as the terms come."""
+        if self.spec is not None and self.spec.reordered:
+            terms = ", ".join(self.spec.columns)
+            raise InputError(
+                f"{flag(name)} {text}: the coordinates are {terms}, main effects before products, which is not the order of "
+                f"the formula; say which by names, in a file with the first line {','.join(self.spec.columns)}"
+            )
 
     def interest(self, text: str, columns: Sequence[str] | None) -> Any:
         """Coordinates by index or name, written out with commas, or a matrix of combinations from a file."""
@@ -234,6 +247,8 @@ class _Tables:
             return self.rows(Path(text))
         if not all(number.is_integer() for number in numbers):
             raise InputError(f"--interest {text}: indices are whole numbers, counted from 0")
+        if self.spec is not None and self.spec.reordered:
+            raise InputError(f"--interest {text}: give the names of terms, of {', '.join(self.spec.columns)}")
         return [int(number) for number in numbers]
 
     def number_or_per_arm(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.features.model import coded_alike
 from convexdesign.matching.effort import (
     LABELS,
     SUM_TOLERANCE,
@@ -79,7 +80,7 @@ def match_design(
         rows = arms.inputs.get("source", arms.inputs["arms"])
     else:
         rows = read_rows(arms, "arms")
-    listing = read_listing(points)
+    listing = read_listing(coded_alike(rows.matrix, points, "points"))
     if weights is None and counts is None:
         return match_listing(rows, listing, column=column, measure=measure, tol=tol, normalise=normalise)
     if (weights is not None and counts is not None) or column is not None or measure is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.features.model import coded_alike, has_own_codes
 from convexdesign.problem.arms import Arms, ArrayArms
 from convexdesign.problem.dask_arms import DaskArms, is_dask
 from convexdesign.problem.finite import check_finite, numeric
@@ -32,6 +33,8 @@ class Rows:
     held: NDArray[Any] | Arms
     names: Sequence[str] | None = None
     columns: tuple[str, ...] | None = None
+    # The model matrix they were read from, where they came as one: it knows how its columns were coded.
+    matrix: Any = field(default=None, kw_only=True)
 
     @property
     def source(self) -> Arms:
@@ -87,6 +90,7 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
         _check_width(source.d, what, width)
         return Rows(source, source.names)
     names = columns = None
+    matrix = source if has_own_codes(source) else None
     if isinstance(source, (str, PathLike)):
         raise InputError(
             f"{what} is text ({str(source)[:80]!r}); where it is the path of a file read that first, with "
@@ -118,7 +122,7 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
         values = np.asarray(values, dtype=float)
     values = values.view()
     values.flags.writeable = False
-    return Rows(values, names, columns)
+    return Rows(values, names, columns, matrix=matrix)
 
 
 def _check_width(d: int, what: str, width: int | None) -> None:
@@ -129,6 +133,9 @@ def _check_width(d: int, what: str, width: int | None) -> None:
 def aligned(arms: Rows, other: Rows, what: str) -> Rows:
     """The other rows with their columns in the order of the arms', where both name them; InputError listing both otherwise."""
     order = None
+    recoded = coded_alike(arms.matrix, other.matrix, what)
+    if recoded is not other.matrix:
+        other = read_rows(recoded, what)
     if arms.columns is not None and other.columns is not None:
         order = order_of(other.columns, arms.columns, what, COORDINATES)
     _check_width(other.d, what, arms.d)

@@ -125,6 +125,8 @@ def _typed(name: str, cells: list[str], lines: list[int], mark: str) -> list[flo
     """Numbers where all cells are, text where none is."""
     # "none" is a level of many a factor.
     kinds = ["text" if cell.lower() == "none" else kind(cell, mark) for cell in cells]
+    if len(cells) > 1 and all(found == "missing" for found in kinds):
+        raise InputError(f"column {name!r} is empty in every row; fill it in or delete the column")
     for cell, line, found in zip(cells, lines, kinds):
         if found == "missing":
             raise InputError(f"line {line}, column {name!r}: {cell!r} is missing; fill it in or delete the row")

@@ -248,6 +248,10 @@ def _numbers(
             for j, cell in enumerate(cells):
                 found = kind(cell, decimal)
                 if found != "number":
+                    if len(body) > 1 and all(kind(other.cells[start + j], decimal) == "missing" for other in body):
+                        raise InputError(
+                            f"column {columns[j]!r} is empty in every row; fill it in or delete the column"
+                        )
                     _refuse_cell(row, i, start, j, columns[j], found, decimal)
             plain = [number(cell, decimal) for cell in cells]
         values[i] = plain

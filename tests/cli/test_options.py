@@ -201,3 +201,54 @@ def test_bad_options(cli, three, tmp_path, options, parts):
     assert "Traceback" not in result.err
     for part in parts:
         assert part in result.err
+
+
+# -------------------------------------------------------------- one coding
+
+
+def test_runs_and_region_are_coded_as_the_arms_are(cli, tmp_path):
+    arms, runs, region = tmp_path / "arms.csv", tmp_path / "runs.csv", tmp_path / "region.csv"
+    arms.write_text("x\n" + "\n".join(map(str, range(0, 100, 10))) + "\n")
+    runs.write_text("x\n40\n50\n60\n60\n70\n70\n70\n70\n80\n80\n")
+    region.write_text("x\n70\n80\n95\n")
+    for command, key in (
+        (("verify", arms, "--problem", "g-optimal", "--design", runs), "efficiency"),
+        (("solve", arms, "--problem", "i-optimal", "--region", region), "value"),
+    ):
+        found = [
+            json.loads(cli(*command, "--formula", f, "--json").out)[key] for f in ("1 + x", "center(x)", "poly(x, 1)")
+        ]
+        assert found == pytest.approx([found[0]] * 3, rel=1e-6)
+
+
+def test_levels_of_a_region_must_be_levels_of_the_arms(cli, tmp_path):
+    arms, region = tmp_path / "arms.csv", tmp_path / "region.csv"
+    arms.write_text("c,t\nA,0\nB,0\nA,1\nB,1\n")
+    region.write_text("c,t\nB,0\nC,1\n")
+    result = cli("solve", arms, "--problem", "i-optimal", "--region", region, "--formula", "c + t")
+    assert result.code == 2
+    assert "region.csv: column 'c' is 'C' in row 1, but its levels" in result.err
+
+
+def test_numbers_in_the_order_of_a_formula_whose_terms_come_in_another(cli, grid, tmp_path):
+    words = ("solve", grid, "--problem", "c-optimal", "--json", "--formula", "1 + a + a:b + b", "--direction")
+    refused = cli(*words, "0,0,1,0")
+    assert refused.code == 2
+    assert "the coordinates are Intercept, a, b, a:b" in refused.err
+    written, sorted_ = tmp_path / "written.csv", tmp_path / "sorted.csv"
+    written.write_text("Intercept,a,a:b,b\n0,0,1,0.5\n")
+    sorted_.write_text("Intercept,a,b,a:b\n0,0,0.5,1\n")
+    assert solved(cli(*words, written))["value"] == solved(cli(*words, sorted_))["value"]
+
+
+def test_terms_that_are_not_finite_and_empty_columns_are_named(cli, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n0,1\n1,2\n2,7\n")
+    result = cli("solve", path, "--problem", "d-optimal", "--formula", "1 + log(a) + b")
+    assert result.code == 2
+    assert "the term 'log(a)' is -inf in row 0 (a = 0.0)" in result.err
+    path.write_text("x,Y\n0,\n1,\n2,\n")
+    for formula in (("--formula", "1 + x"), ()):
+        result = cli("solve", path, "--problem", "d-optimal", *formula)
+        assert result.code == 2
+        assert "'Y' is empty" in result.err

@@ -1,25 +1,19 @@
-"""Feature maps: phi, which makes a quadratic variance linear, and the model matrices of regression designs."""
+"""Feature maps: phi, which makes a quadratic variance linear, and the designs and monomials of response surfaces."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 
-if TYPE_CHECKING:
-    import pandas
-
 __all__ = [
     "duplication_matrix",
     "full_factorial",
     "interactions",
-    "model_matrix",
     "phi",
     "polynomial",
     "simplex_lattice",
@@ -144,53 +138,6 @@ def interactions(factors: ArrayLike, order: int = 2) -> NDArray[np.float64]:
     X = _factors(factors)
     terms = [c for size in range(order + 1) for c in itertools.combinations(range(X.shape[1]), size)]
     return np.stack([X[:, list(c)].prod(axis=1) for c in terms], axis=1)
-
-
-def model_matrix(table: Any, formula: str) -> pandas.DataFrame:
-    """The model matrix of a formula over a table of factor settings: arms (n, d) with the terms as column names.
-
-    table: a DataFrame, one row per setting; its row labels stay. formula in Wilkinson's notation, as the library formulaic
-    reads it (extra `formula`): `1 + a + b + a:b`, `C(c)` for categorical factors (text is categorical by itself), `0 + ...` for
-    mixtures without a constant. A power of one numeric factor, a**2, is its square (in plain Wilkinson notation it would
-    silently be a itself); a power of a sum, (a + b)**2, stays the crossing it is there.
-
-    >>> import pandas
-    >>> model_matrix(pandas.DataFrame({"a": [1.0, 2.0], "b": [0.0, 3.0]}), "a + b + a:b + a**2").columns.tolist()
-    ['Intercept', 'a', 'b', 'I(a ** 2)', 'a:b']
-    """
-    try:
-        import formulaic
-    except ImportError:
-        raise ImportError("model formulas need the extra: pip install 'convexdesign[formula]'") from None
-    import pandas
-
-    frame = table if isinstance(table, pandas.DataFrame) else pandas.DataFrame(table)
-    missing = frame.isna().to_numpy()
-    if missing.any():
-        row, column = np.argwhere(missing)[0]
-        raise InputError(
-            f"the table has no value at row {row}, column {frame.columns[column]!r}; fill it in or drop the row"
-        )
-    numeric = [str(c) for c in frame.columns if pandas.api.types.is_numeric_dtype(frame[c])]
-    try:
-        matrix = formulaic.model_matrix(_squares(formula, numeric), frame, context={})
-    except Exception as error:  # formulaic raises many kinds; each tells what is wrong with the formula
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"formula {formula!r} cannot be used on columns {list(frame.columns)}: {reason}") from None
-    if not hasattr(matrix, "columns"):
-        raise InputError(f"formula {formula!r} has a left side; give the terms of the model alone")
-    out = pandas.DataFrame(np.asarray(matrix, dtype=float), columns=[str(c) for c in matrix.columns], index=frame.index)
-    return out
-
-
-def _squares(formula: str, numeric: Sequence[str]) -> str:
-    """a**2 as I(a**2) for numeric factors outside brackets and calls."""
-    names = "|".join(sorted((re.escape(n) for n in numeric), key=len, reverse=True))
-    if not names:
-        return formula
-    power = re.compile(rf"(?<![\w.])({names})\s*(?:\*\*|\^)\s*(\d+)")
-    parts = re.split(r"(\([^()]*(?:\([^()]*\)[^()]*)*\)|\{[^}]*\}|`[^`]*`)", formula)
-    return "".join(part if k % 2 else power.sub(r"I(\1**\2)", part) for k, part in enumerate(parts))
 
 
 def _factors(factors: ArrayLike) -> NDArray[np.float64]:
