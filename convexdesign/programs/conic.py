@@ -14,13 +14,14 @@ from convexdesign.certificate import evaluate
 from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.programs.backends import run
+from convexdesign.programs.backends import TimeUp, run
 from convexdesign.programs.constraints import Feasible
-from convexdesign.programs.formulations import formulations_of
+from convexdesign.programs.formulations import alternative, formulations_of, size_of
 from convexdesign.programs.ladder import ladder
 from convexdesign.programs.pricing import Solution, price, refined
 from convexdesign.programs.program import Floats
 from convexdesign.programs.record import Record
+from convexdesign.programs.size import require_memory
 from convexdesign.programs.working_sets import anchors, first_arms, first_targets
 
 __all__ = ["solve_conic"]
@@ -63,9 +64,17 @@ def solve_conic(
     while level < len(rungs) and not record.finished:
         rung = record.rung = rungs[level]
         record.programs += 1
-        program = builds[rung.formulation](canonical.arms[arms], targets, constrain)
+        size = size_of(canonical, rung.formulation, arms.size, targets.size)
         try:
-            run(program, rung.backend, rung.accuracy, record.time_left)
+            require_memory(size, alternative(canonical))
+            if record.time_left is not None and size.seconds_per_iteration > record.time_left:
+                raise TimeUp(f"one step would take about {size.seconds_per_iteration:.2g} s, longer than the time left")
+            program = builds[rung.formulation](canonical.arms[arms], targets, constrain)
+            run(program, rung.backend, rung.accuracy, record.time_left, size)
+        except TimeUp as error:
+            failures.append(f"{rung.formulation} on {error}")
+            record.out_of_time = True
+            break
         except SolverError as error:
             failures.append(f"{rung.formulation} on {error}")
             level += 1
@@ -83,10 +92,12 @@ def solve_conic(
             arms, targets = step.needed()
         arms, targets = np.union1d(arms, np.union1d(spanning, more_arms)), np.union1d(targets, more_targets)
         least_gap = min(least_gap, step.gap)
-    if record.best is None and record.limit is not None and feasible is None:
-        record.add(_first_weights(canonical, start), None, 0)  # no time even for one program
+    if record.best is None and record.limit is not None and problem.weight_set.is_box:
+        # No time even for one program.
+        record.add(problem.weight_set.projected(_first_weights(canonical, start)), None, 0)
     if record.best is None:
-        raise SolverError("; ".join(failures) or "the time limit was reached before the first conic program was solved")
+        reasons = "; ".join(dict.fromkeys(failures))
+        raise SolverError(reasons or "the time limit was reached before the first conic program was solved")
     return record.outcome()
 
 

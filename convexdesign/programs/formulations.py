@@ -17,9 +17,10 @@ from convexdesign.programs.log_det import log_det
 from convexdesign.programs.matrix_fractional import matrix_fractional
 from convexdesign.programs.program import Constrain, Floats, Program
 from convexdesign.programs.sdp import sdp
+from convexdesign.programs.size import ProgramSize, program_size
 from convexdesign.programs.socp import socp
 
-__all__ = ["Build", "formulations_of", "witness_of"]
+__all__ = ["Build", "alternative", "formulations_of", "size_of", "witness_of"]
 
 Indices = NDArray[np.intp]
 # A program over some arms U (k, r) and some targets, given by index; the other criteria have no targets.
@@ -56,6 +57,33 @@ def formulations_of(canonical: Canonical) -> Mapping[str, Build]:
             metric /= np.linalg.norm(metric, 2)  # the unit of lambda is free, and solvers want it near one
             return {"sdp": lambda U, _, W: least_eigenvalue(U, metric, prior, W)}
     raise AssertionError(canonical.problem.criterion)
+
+
+def size_of(canonical: Canonical, formulation: str, n: int, targets: int) -> ProgramSize:
+    """The size of a formulation of the problem's criterion over so many arms and targets."""
+    problem = canonical.problem
+    name, columns = formulation, 0
+    match problem.criterion:
+        case Criterion.DS:
+            name, columns = "interest", problem.aim.shape[1]
+        case Criterion.AVERAGE:
+            name, columns = "average", problem.aim.shape[1]
+        case Criterion.E:
+            name = "least"
+    return program_size(name, n, canonical.rank, targets=targets, columns=columns, responses=problem.responses)
+
+
+def alternative(canonical: Canonical) -> str:
+    """What to do where a program is too large."""
+    problem = canonical.problem
+    if not problem.weight_set.is_simplex:
+        return "take fewer arms or columns, or leave out the constraints on the weights, without which less is needed"
+    if problem.criterion in (Criterion.MINIMAX, Criterion.D, Criterion.AVERAGE):
+        return "method='frank-wolfe' needs little"
+    return (
+        f"for {problem.criterion.value} there is no other method: take fewer columns, or a criterion that has a method for "
+        "so many (D, A, G, I)"
+    )
 
 
 def orthonormal(columns: Floats) -> Floats:

@@ -41,6 +41,7 @@ class Record:
     programs: int = 0
     rung: Rung | None = None
     found_by: Rung | None = None
+    out_of_time: bool = False
     best: Certificate | None = None
     weights: Floats | None = None
     history: list[Snapshot] = field(default_factory=list)
@@ -57,7 +58,7 @@ class Record:
         """The limit that has been reached, if any."""
         if self.max_iter is not None and self.programs >= self.max_iter:
             return Status.ITERATION_LIMIT
-        return Status.TIME_LIMIT if self.time_left == 0.0 else None
+        return Status.TIME_LIMIT if self.out_of_time or self.time_left == 0.0 else None
 
     @property
     def finished(self) -> bool:
