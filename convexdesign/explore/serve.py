@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from convexdesign.errors import InputError
+from convexdesign.explore.guard import Guard
 
 __all__ = ["require_extra", "serve"]
 
 HOST = "127.0.0.1"
+# How long the session of a page outlives it; a page that is loaded anew begins another one.
+SESSION_SECONDS = 5
 
 
 def require_extra() -> None:
@@ -47,7 +50,8 @@ def serve(
     from threadpoolctl import threadpool_limits
 
     listening = _listen(port)
-    address = f"http://{HOST}:{listening.getsockname()[1]}/" + (f"?{query}" if query else "")
+    port = listening.getsockname()[1]
+    address = f"http://{HOST}:{port}/" + (f"?{query}" if query else "")
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -56,7 +60,9 @@ def serve(
             if open_browser:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    config = uvicorn.Config(_application(), log_level="warning", lifespan="on", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        Guard(_application(), port), log_level="warning", lifespan="on", timeout_graceful_shutdown=1
+    )
     # On matrices this small, threads of linear algebra only wait for one another.
     with listening, threadpool_limits(limits=1), suppress(KeyboardInterrupt):
         Server(config).run(sockets=[listening])
@@ -66,7 +72,7 @@ def _application() -> Any:
     import marimo
 
     page = str(Path(__file__).with_name("app.py"))
-    return marimo.create_asgi_app(quiet=True).with_app(path="", root=page).build()
+    return marimo.create_asgi_app(quiet=True, session_ttl=SESSION_SECONDS).with_app(path="", root=page).build()
 
 
 def _listen(port: int) -> socket.socket:
