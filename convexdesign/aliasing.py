@@ -28,7 +28,7 @@ def rank_note(canonical: Canonical, at: Evaluation) -> str:
     >>> cd.solve(cd.DesignProblem.d_optimal([[1, -1, -2], [1, 1, 2], [1, 3, 6]])).rank_note
     'rank 2 of 3 (columns 1, 2 are aliased)'
     """
-    problem = canonical.problem
+    problem = canonical.given
     d = problem.arms.d
     if at.rank == d:
         return ""
@@ -47,7 +47,7 @@ def _null_shares(canonical: Canonical, at: Evaluation) -> Floats:
     """The lengths (d,) of the rows of an orthonormal basis of the null space of A(w), coordinates scaled to size one."""
     lost = canonical.inverse @ at.null
     kept = np.linalg.svd(lost, full_matrices=True)[0][:, lost.shape[1] :] if lost.size else np.eye(canonical.rank)
-    measured = canonical.inverse.T @ kept
+    measured = canonical.plain.inverse.T @ kept
     size = np.abs(measured).max(axis=1, initial=0.0)
     measured = measured / np.where(size > 0, size, 1.0)[:, None]
     null = np.linalg.svd(measured, full_matrices=True)[0][:, at.rank :]

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate, range_volume
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem.compensated import in_two_parts, product
 
 __all__ = [
     "Certificate",
@@ -43,6 +44,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+# Each brings over the digits that the condition of the coordinates leaves, of sixteen.
+REFINEMENTS = 4
 SupportFunction = Callable[[Floats], float]
 
 
@@ -52,10 +55,33 @@ class Witness:
 
     For the average variance the targets number the columns of `problem.aim`, and vectors of one column count by their sum;
     for D, D_s and E they carry no meaning.
+    remainders (k, d): what doubles leave of the vectors where the problem is so ill-conditioned that it matters, else None.
     """
 
     targets: Indices
     vectors: Floats
+    remainders: Floats | None = None
+
+    def within(self, canonical: Canonical) -> Floats:
+        """The vectors c (k, r) in the coordinates of `canonical.problem`, which an ill-conditioned problem is restated in."""
+        frame = canonical.frame
+        if frame is None:
+            return self.vectors
+        parts = [self.vectors] if self.remainders is None else [self.vectors, self.remainders]
+        c = np.zeros((len(self.vectors), frame.basis.shape[1]))
+        identity = np.eye(self.vectors.shape[1])
+        for _ in range(REFINEMENTS):
+            # What b - Wc still is, without rounding: it is all that R, a rounded inverse of W, has to bring over.
+            left = product(np.hstack([*parts, -c]), np.vstack([identity] * len(parts) + [frame.basis.T]))
+            c = c + left @ frame.inverse.T
+        return np.asarray(c)
+
+    @classmethod
+    def found(cls, canonical: Canonical, targets: Indices, vectors: Floats) -> Witness:
+        """A witness from vectors (k, r) in the coordinates of `canonical.problem`."""
+        if canonical.frame is None:
+            return cls(targets, vectors)
+        return cls(targets, *in_two_parts(vectors, canonical.frame.basis.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +175,7 @@ def witness_from_multipliers(canonical: Canonical, factor: Floats, targets: Indi
     keep = multipliers > 0
     V = canonical.problem.targets.take(targets[keep])
     vectors = np.sqrt(multipliers[keep])[:, None] * ((V @ factor) @ factor.T)
-    return Witness(targets[keep], vectors)
+    return Witness.found(canonical, targets[keep], vectors)
 
 
 def own_witness(canonical: Canonical, at: Evaluation) -> Witness:
@@ -166,13 +192,13 @@ def own_witness(canonical: Canonical, at: Evaluation) -> Witness:
             # With F'K = QS, S square: CK(K'CK)^(-1/2) = FQ up to a rotation.
             vectors = F @ np.linalg.qr(F.T @ problem.aim)[0]
         case Criterion.E:
-            vectors = np.linalg.svd(F, full_matrices=False)[0][:, :1]
-    return Witness(np.arange(vectors.shape[1]), vectors.T)
+            _, size, right = np.linalg.svd(problem.aim.T @ F, full_matrices=False)
+            vectors = F @ right[:1].T / size[0]
+    return Witness.found(canonical, np.arange(vectors.shape[1]), vectors.T)
 
 
-def summed_by_target(witness: Witness, count: int) -> tuple[Indices, Floats]:
+def summed_by_target(targets: Indices, vectors: Floats, count: int) -> tuple[Indices, Floats]:
     """The targets (each below count), each once, and for each the sum of its vectors."""
-    targets, vectors = witness.targets, witness.vectors
     if targets.size and not 0 <= targets.min() <= targets.max() < count:
         raise InputError(f"a witness names target {targets.min()} or {targets.max()}; there are 0 .. {count - 1}")
     once, place = np.unique(targets, return_inverse=True)
@@ -186,9 +212,9 @@ def summed_by_target(witness: Witness, count: int) -> tuple[Indices, Floats]:
 def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunction) -> tuple[float, int]:
     """The bound that the vectors prove, and the arm with the largest sum_j (b_j'y_i)^2, which limits it."""
     problem, criterion = canonical.problem, canonical.problem.criterion
-    targets, B = witness.targets, witness.vectors
+    targets, B = witness.targets, witness.within(canonical)
     if criterion is Criterion.AVERAGE:
-        targets, B = summed_by_target(witness, problem.aim.shape[1])
+        targets, B = summed_by_target(targets, B, problem.aim.shape[1])
     nothing = np.inf if criterion.maximised else 0.0
     size = float(np.abs(B).max()) if B.size else 0.0
     if not (size > 0 and np.isfinite(size)):
@@ -212,7 +238,7 @@ def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunctio
         case Criterion.D | Criterion.DS:
             bound = _log_det_bound(canonical, B, most)
         case Criterion.E:
-            bound = most / float(np.sum(B**2))
+            bound = most / float(np.sum((B @ problem.aim) ** 2))
     return bound, int(np.argmax(sensitivity))
 
 

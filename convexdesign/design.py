@@ -164,23 +164,22 @@ class Design:
     @property
     def information(self) -> Floats:
         """A(w) = A0 + sum_i w_i x_i x_i' / noise_variance_i, or of several responses w_i X_i S_i^-1 X_i', shape (d, d)."""
-        Y = self.problem.arms.take(self.support)
-        A = stacked(Y).T @ (spread(self.weights[self.support], Y)[:, None] * stacked(Y))
-        return A if self.problem.prior is None else A + self.problem.prior
+        return _information(self.problem, self.weights)
 
     def variance(self, v: ArrayLike | Any) -> float | Floats:
         """v'A(w)^+ v for one vector (d,) or for rows (k, d); infinite where the design does not measure v."""
         V = self._vectors(v)
         rows = np.atleast_2d(V)
-        factor = self._evaluation.factor
-        values = np.einsum("ij,ij->i", rows @ factor, rows @ factor)
-        # v is measured when it is reproduced from its image: A C v = v.
-        rebuilt = (rows @ factor) @ (factor.T @ self.information)
-        size = np.abs(rows) + np.abs(rebuilt) + np.linalg.norm(rows, axis=1, keepdims=True) * 1e-12
-        off = (
-            (np.abs(rebuilt - rows) > 1e-6 * size).any(axis=1) if self._evaluation.rank < self.problem.arms.d else False
-        )
-        values = np.where(off, np.inf, values)
+        factor, frame = self._evaluation.factor, self.canonical.frame
+        own = self.canonical.rows_inward(rows)
+        values = np.einsum("ij,ij->i", own @ factor, own @ factor)
+        if self._evaluation.rank < self.problem.arms.d:
+            # v is measured when it is reproduced from its image: A C v = v.
+            rebuilt = (own @ factor) @ (factor.T @ _information(self.canonical.problem, self.weights))
+            off = _differ(rebuilt, own)
+            if frame is not None:
+                off |= _differ(own @ frame.inverse, rows)
+            values = np.where(off, np.inf, values)
         return float(values[0]) if V.ndim == 1 else values
 
     def _vectors(self, v: Any) -> Floats:
@@ -215,7 +214,7 @@ class Design:
         problem = self.problem
         noise = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
         price = noise if problem.costs is None else noise * problem.costs
-        own = problem.arms.quadratic(self._evaluation.factor) * price
+        own = self.canonical.problem.arms.quadratic(self._evaluation.factor) * price
         own[self._unmeasured_arms()] = np.inf
         names = problem.arms.names or range(problem.n_arms)
         return {"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own}
@@ -290,7 +289,6 @@ class Design:
         """
         path = Path(path)
         support = self.support
-        witness = self.certificate.witness
         document = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -298,9 +296,7 @@ class Design:
             "tol": self.tol,
             "support": support.tolist(),
             "weights": self.weights[support].tolist(),
-            "witness": None
-            if witness is None
-            else {"targets": witness.targets.tolist(), "vectors": witness.vectors.tolist()},
+            "witness": _written(self.certificate.witness),
             "ended": self.status.name,
             "summary": {
                 "value": _finite(self.value),
@@ -362,6 +358,27 @@ class Design:
         more = self.support.size - largest.size
         tail = f"<tr><td colspan=2>and {more} more</td></tr>" if more else ""
         return f"<p>{escape(repr(self))}</p><table><tr><th>arm</th><th>weight</th></tr>{rows}{tail}</table>"
+
+
+def _written(witness: Witness | None) -> dict[str, Any] | None:
+    """A witness as plain data."""
+    if witness is None:
+        return None
+    written = {"targets": witness.targets.tolist(), "vectors": witness.vectors.tolist()}
+    return written if witness.remainders is None else written | {"remainders": witness.remainders.tolist()}
+
+
+def _information(problem: DesignProblem, weights: Floats) -> Floats:
+    support = np.flatnonzero(weights)
+    Y = problem.arms.take(support)
+    A = stacked(Y).T @ (spread(weights[support], Y)[:, None] * stacked(Y))
+    return A if problem.prior is None else A + problem.prior
+
+
+def _differ(first: Floats, second: Floats) -> NDArray[np.bool_]:
+    """Which rows differ by more than rounding, each entry by its own size."""
+    size = np.abs(first) + np.abs(second) + np.linalg.norm(second, axis=1, keepdims=True) * 1e-12
+    return np.asarray((np.abs(first - second) > 1e-6 * size).any(axis=1))
 
 
 def _finite(x: float) -> float | None:

@@ -64,13 +64,18 @@ def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> floa
             spread = np.linalg.svd(factor.T @ problem.aim, compute_uv=False)
             return float(-2.0 * np.log(spread).sum())
         case Criterion.E:
-            return float(np.linalg.norm(factor, 2) ** -2)
+            return float(np.linalg.norm(factor.T @ problem.aim, 2) ** -2)
     raise AssertionError(problem.criterion)
 
 
 def range_volume(canonical: Canonical) -> float:
     """log det RR': A = R'A_u R, so that in an orthonormal basis of the range det A = det(A_u) det(RR')."""
-    R = canonical.inverse
+    own = _volume(canonical.inverse)
+    return own if canonical.frame is None else own + _volume(canonical.frame.inverse)
+
+
+def _volume(R: Floats) -> float:
+    """log det RR' of R (r, d)."""
     if R.shape[0] == R.shape[1]:
         # Elimination keeps its digits whatever the scales of the columns are.
         return float(2.0 * np.linalg.slogdet(R)[1])

@@ -278,5 +278,5 @@ def _criterion(canonical: Canonical) -> RoundingCriterion:
         case Criterion.DS:
             return Volume(canonical.aim)
         case Criterion.E:
-            return Minimax(SphereTargets(canonical.basis.T))
+            return Minimax(SphereTargets(canonical.aim))
     raise AssertionError(problem.criterion)

@@ -142,20 +142,26 @@ def _witness(read: _Fields, problem: DesignProblem) -> Witness | None:
     stored = read.of("witness", dict, type(None))
     if stored is None:
         return None
-    if stored.keys() != {"targets", "vectors"}:
+    if stored.keys() - {"remainders"} != {"targets", "vectors"}:
         raise read.wrong("witness", "must hold targets and vectors")
     targets = read.numbers("witness.targets", stored["targets"], int)
-    if type(stored["vectors"]) is not list:
-        raise read.wrong("witness.vectors", "is no list of rows")
-    d = problem.arms.d
-    rows = [read.numbers(f"witness.vectors[{k}]", row, int, float) for k, row in enumerate(stored["vectors"])]
-    if len(rows) != len(targets) or any(len(row) != d for row in rows):
-        raise read.wrong("witness.vectors", f"must hold {len(targets)} rows of {d} numbers, one for each target")
-    count = _count_targets(problem, len(rows))
+    vectors = _rows(read, "vectors", stored, len(targets), problem.arms.d)
+    count = _count_targets(problem, len(vectors))
     outside = next((j for j in targets if not 0 <= j < count), None)
     if outside is not None:
         raise read.wrong("witness.targets", f"names target {outside}, but they are 0 .. {count - 1}")
-    return Witness(np.array(targets, dtype=np.intp), np.array(rows, dtype=float).reshape(len(rows), d))
+    rest = None if "remainders" not in stored else _rows(read, "remainders", stored, len(targets), problem.arms.d)
+    return Witness(np.array(targets, dtype=np.intp), vectors, rest)
+
+
+def _rows(read: _Fields, name: str, stored: Mapping[str, Any], count: int, d: int) -> Floats:
+    """Vectors of a witness (count, d)."""
+    if type(stored[name]) is not list:
+        raise read.wrong(f"witness.{name}", "is no list of rows")
+    rows = [read.numbers(f"witness.{name}[{k}]", row, int, float) for k, row in enumerate(stored[name])]
+    if len(rows) != count or any(len(row) != d for row in rows):
+        raise read.wrong(f"witness.{name}", f"must hold {count} rows of {d} numbers, one for each target")
+    return np.array(rows, dtype=float).reshape(count, d)
 
 
 def _count_targets(problem: DesignProblem, vectors: int) -> int:

@@ -235,7 +235,8 @@ def _certified(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float
     weights, certificate = _trimmed(canonical, weights, certificate, tol)
     weights.flags.writeable = False
     stats = replace(outcome.stats, seconds=time.perf_counter() - started)
-    design = Design(canonical.problem, weights, certificate, status_of(certificate, tol, outcome.ended), stats, tol)
+    status = status_of(certificate, tol, outcome.ended)
+    design = Design(canonical.given, weights, certificate, status, stats, tol)
     design.__dict__["canonical"] = canonical  # already known; the cached property would find it again
     return design
 

@@ -79,7 +79,7 @@ class Designer:
         def work() -> tuple[Floats, Witness | None]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is judged here
-                found = solve(problem, method=method, tol=tol, time_limit=self.seconds)
+                found = solve(canonical.given, method=method, tol=tol, time_limit=self.seconds)
             return found.weights, found.certificate.witness
 
         try:
@@ -134,6 +134,6 @@ def _judged(canonical: Canonical, weights: Any, witness: Witness | None, method:
 
 
 def _design(canonical: Canonical, weights: Floats, certificate: Certificate, method: str, tol: float) -> Design:
-    design = Design(canonical.problem, weights, certificate, status_of(certificate, tol), Stats(method), tol)
+    design = Design(canonical.given, weights, certificate, status_of(certificate, tol), Stats(method), tol)
     design.__dict__["canonical"] = canonical  # already known; the cached property would find it again
     return design

@@ -212,4 +212,4 @@ def _found(canonical: Canonical, point: Point, ended: Status | None, passes: flo
     weights = np.zeros(canonical.problem.arms.n)
     weights[point.arms.index] = trimmed(point.answer.weights, leverages, allowance)
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T
-    return Found(weights, Witness(point.targets.index, vectors), ended, passes)
+    return Found(weights, Witness.found(canonical, point.targets.index, vectors), ended, passes)

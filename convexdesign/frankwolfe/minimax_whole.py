@@ -51,7 +51,7 @@ def minimax_whole(canonical: Canonical, trace: Trace) -> Found | None:
     leverages = weights * squares(arms @ factor)
     weights = trimmed(weights, leverages, 0.5 * (trace.tol - answer.gap))
     vectors = (np.sqrt(answer.multipliers)[:, None] * images) @ (canonical.basis @ factor).T
-    return Found(weights, Witness(index, vectors), limit if answer.gap > trace.tol else None, 0.0)
+    return Found(weights, Witness.found(canonical, index, vectors), limit if answer.gap > trace.tol else None, 0.0)
 
 
 def _few_targets(canonical: Canonical) -> Indices | None:

@@ -81,9 +81,9 @@ def with_proof(canonical: Canonical, proof: Witness, factor: Floats) -> WorkingS
     b'v = sqrt(mu) v'Cv for the target v that b was made from, so that C = FF' at the related weights gives the multiplier.
     """
     size = float(np.abs(proof.vectors).max(initial=0.0))
-    if proof.vectors.ndim != 2 or proof.vectors.shape[1] != canonical.problem.arms.d or not 0.0 < size < np.inf:
+    if proof.vectors.ndim != 2 or proof.vectors.shape[1] != canonical.given.arms.d or not 0.0 < size < np.inf:
         return None
-    proofs = proof.vectors / size  # what they point at does not depend on it
+    proofs = proof.within(canonical) / size  # what they point at does not depend on it
     length = np.linalg.norm(proofs @ canonical.inverse.T, axis=1) ** 2
     telling = heaviest(np.where(length > FAINT * length.max(), length, 0.0), 2 * batch_size(canonical.rank))
     proofs = proofs.take(telling, axis=0)

@@ -2,23 +2,38 @@
 
 A linear map of arms and targets together changes no variance v'A^+v. So one invertible map R^d -> R^r on the range of
 the arms, chosen for conditioning, is found once; solvers see only whitened vectors, and their weights are the user's.
+
+Where the coordinates given are so ill-conditioned that W'y, in doubles, would be a matter of rounding, the problem is first
+restated in the coordinates W, read with twice the digits (`restated`): any matrix of doubles W that is invertible on the
+range serves, whitening or not, so that nothing is lost but the last place of each new entry.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
-from convexdesign.problem.coordinates import cholesky, coarse_design, column_scale, leaving, span_of, well_scaled
+from convexdesign.problem.compensated import congruence, product
+from convexdesign.problem.coordinates import (
+    amplification,
+    cholesky,
+    coarse_design,
+    column_scale,
+    equilibration,
+    leaving,
+    span_of,
+    well_scaled,
+)
 from convexdesign.problem.problem import Criterion, DesignProblem
 from convexdesign.problem.psd import psd_root
 from convexdesign.problem.responses import spread, stacked
+from convexdesign.problem.restated import as_given, precise_rows, restate
 
-__all__ = ["Canonical", "canonicalise"]
+__all__ = ["Canonical", "Frame", "canonicalise"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -40,8 +55,24 @@ MOST_CONDITION = 1e6
 MOST_DRIFT = 1e-10
 # Up to this many arms, proportional ones are merged for the conic programs.
 MERGE_LIMIT = 20_000
+# Coordinates that magnify the rounding of the data by more than this are left for better ones; by more than the second
+# where the arms have so many entries that reading them with twice the digits takes long.
+MOST_AMPLIFICATION = 1e6
+MOST_LARGE_AMPLIFICATION = 1e8
+MANY_ENTRIES = 2**22
+# Information held whose rounding would exceed this in whitened coordinates is brought there with twice the digits.
+LARGE_HELD = 1e-12
 # More entries than this (256 MB) are never held at once.
 MOST_ENTRIES = 2**25
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Coordinates u = W'y, y = R'u on the range, that a problem was restated in: W (d, r), R (r, d), and it as given."""
+
+    problem: DesignProblem
+    basis: Floats
+    inverse: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +81,8 @@ class Canonical:
 
     basis W (d, r); inverse R (r, d), R W = I; coarse (n_c,) indices and coarse_weights of a design that is nearly
     D-optimal over (a sample of) the arms, whose information is the identity in these coordinates. Variances are
-    target_scale times those of the canonical problem.
+    target_scale times those of the canonical problem. frame: where the problem given was ill-conditioned, the coordinates
+    that `problem` restates it in; arms keep their numbers, targets their numbers and names, values do not change.
     """
 
     problem: DesignProblem
@@ -59,6 +91,28 @@ class Canonical:
     coarse: Indices
     coarse_weights: Floats
     target_scale: float
+    frame: Frame | None = None
+
+    @property
+    def given(self) -> DesignProblem:
+        """The problem as the user stated it."""
+        return self.problem if self.frame is None else self.frame.problem
+
+    @property
+    def plain(self) -> Canonical:
+        """The same coordinates for the problem as given: to doubles, which may be little where there is a frame."""
+        if self.frame is None:
+            return self
+        basis, inverse = self.frame.basis @ self.basis, self.inverse @ self.frame.inverse
+        return replace(self, problem=self.frame.problem, basis=basis, inverse=inverse, frame=None)
+
+    def outward(self, columns: Floats) -> Floats:
+        """Vectors b (columns, r) of the problem's coordinates in those given: the b'y are the same."""
+        return columns if self.frame is None else np.asarray(self.frame.basis @ columns)
+
+    def rows_inward(self, rows: Floats) -> Floats:
+        """Vectors v (rows, d) as given, in the problem's coordinates, to the last place."""
+        return rows if self.frame is None else product(rows, self.frame.basis)
 
     @property
     def rank(self) -> int:
@@ -69,12 +123,22 @@ class Canonical:
     def prior_root(self) -> Floats:
         """Rows k in whitened coordinates with A0 = sum k k'; (rank A0, r), empty without information held."""
         A0 = self.problem.prior
-        return np.zeros((0, self.rank)) if A0 is None else psd_root(A0) @ self.basis
+        if A0 is None:
+            return np.zeros((0, self.rank))
+        return psd_root(A0) @ self.basis if self._held_exactly is None else psd_root(self._held_exactly)
 
     @cached_property
     def prior(self) -> Floats | None:
         """A0 in whitened coordinates, (r, r)."""
         return None if self.problem.prior is None else self.prior_root.T @ self.prior_root
+
+    @cached_property
+    def _held_exactly(self) -> Floats | None:
+        """W'A0W without rounding on the way, where that matters; None where it does not."""
+        A0, W = self.problem.prior, np.abs(self.basis)
+        if A0 is None or np.einsum("ik,ij,jk->k", W, np.abs(A0), W).max() * np.finfo(float).eps <= LARGE_HELD:
+            return None
+        return congruence(self.basis, A0)
 
     @cached_property
     def aim(self) -> Floats:
@@ -136,17 +200,32 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
     Raises InputError when all arms are zero or all targets are, UnidentifiableError when a target lies outside the
     range of the arms (tolerance TARGET_TOLERANCE relative to the target's own size).
     """
+    found = _canonical(problem, None if related is None or related.frame is not None else related)
+    entries = problem.arms.n * problem.arms.d
+    most = MOST_AMPLIFICATION if entries <= MANY_ENTRIES else MOST_LARGE_AMPLIFICATION
+    if amplification(found.basis, found.inverse) <= most:
+        return found
+    other = restate(problem, found.basis)
+    if other is None:
+        return found
+    better = _canonical(other)
+    return replace(better, frame=Frame(problem, found.basis, found.inverse)) if better.rank == found.rank else found
+
+
+def _canonical(problem: DesignProblem, related: Canonical | None = None) -> Canonical:
+    """The canonical form in the coordinates that the problem is stated in."""
     sample, held, rows = _measured(problem)
     if related is not None and _same(related, problem, sample, rows):
         basis, inverse, coarse, weights = related.basis, related.inverse, related.coarse, related.coarse_weights
     else:
-        first = None
+        first = again = None
         if related is not None and rows[held:].any() and _serve(related, rows):
             basis, inverse, image = related.basis, related.inverse, rows @ related.basis
             first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
         else:
             sample, image, basis, inverse = _coordinates(problem, sample, rows, held)
-        keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, first)
+            again = partial(_precise_image, problem, sample, basis)
+        keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, first, again)
         basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
     if problem.criterion is Criterion.MINIMAX:
         target_scale = problem.targets.size(basis)
@@ -155,6 +234,18 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
     else:
         target_scale = 1.0
     return Canonical(problem, basis, inverse, coarse, weights, target_scale)
+
+
+def _precise_image(problem: DesignProblem, sample: Indices, basis: Floats, whitening: Floats) -> Floats:
+    """What is held and the sampled arms in the coordinates `basis @ whitening`, read with twice the digits."""
+    W = basis @ whitening
+    held = np.zeros((0, W.shape[1])) if problem.prior is None else psd_root(congruence(W, problem.prior))
+    if problem.prior is not None:
+        # As many rows as before, whatever rounding makes of their number.
+        fill = np.zeros((len(psd_root(problem.prior)), W.shape[1]))
+        fill[: len(held)] = held[: len(fill)]
+        held = fill
+    return np.vstack([held, precise_rows(problem.arms, W, sample)])
 
 
 def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
@@ -216,11 +307,11 @@ def _coordinates(
 ) -> tuple[Indices, Floats, Floats, Floats]:
     """W (d, r) and R (r, d) of the range, R W = I, behind the sample, completed where it does not span, and its rows in W."""
     arms, allowed = problem.arms, problem.weight_set.allowed(problem.arms.n)
-    scale = column_scale(rows)
-    span, spread = span_of(rows * scale)
+    scale = equilibration(rows)
+    span, spread = span_of(rows * scale, partial(as_given, problem, sample))
     if span.shape[1] < arms.d and sample.size < arms.n and allowed.all():
-        sample, rows, scale = _complete(problem, sample, rows)
-        span, spread = span_of(rows * scale)
+        sample, rows, scale = _complete(problem, sample, rows, scale, span)
+        span, spread = span_of(rows * scale, partial(as_given, problem, sample))
     if span.shape[1] == 0 or not rows[held:].any():
         raise InputError("all arms are zero: no measurement tells anything; give at least one nonzero arm")
     if np.abs(rows).max() < SMALLEST_ARMS:
@@ -244,10 +335,11 @@ def _sample(n: int, d: int) -> Indices:
     return index
 
 
-def _complete(problem: DesignProblem, sample: Indices, rows: Floats) -> tuple[Indices, Floats, Floats]:
+def _complete(
+    problem: DesignProblem, sample: Indices, rows: Floats, scale: Floats, span: Floats
+) -> tuple[Indices, Floats, Floats]:
     """Extend the sample by arms that leave its range, found in one pass over all arms."""
-    arms, scale = problem.arms, column_scale(rows)
-    span, _ = span_of(rows * scale)
+    arms = problem.arms
     null = np.linalg.svd(span, full_matrices=True)[0][:, span.shape[1] :]
     outside = partial(leaving, null=null, scale=scale, silent=np.asarray(~rows.any(axis=0)))
     found = np.empty(0, dtype=np.intp)
@@ -257,7 +349,7 @@ def _complete(problem: DesignProblem, sample: Indices, rows: Floats) -> tuple[In
             found = found[outside(arms.take(found))]
     found = found[outside(arms.take(found))]
     rows = np.vstack([rows, arms.take(found)])
-    return np.append(sample, found), rows, column_scale(rows)
+    return np.append(sample, found), rows, equilibration(rows)
 
 
 def _refuse_targets_outside(

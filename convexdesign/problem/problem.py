@@ -15,9 +15,11 @@ from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.arms import Arms, LiftedArms
 from convexdesign.problem.common import Common, read_common
+from convexdesign.problem.coordinates import rank_of
 from convexdesign.problem.finite import numeric
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.labels import COORDINATES, Labelled, in_order
+from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
 from convexdesign.problem.read import Rows, aligned, read_rows, read_vector
@@ -383,7 +385,7 @@ class DesignProblem:
         rows = read_arms(arms)
         points = aligned(rows, read_rows(region, "region"), "region")
         targets = VectorTargets(points.source, points.names, noun="point")
-        aim = _root_of_moments(points.source)
+        aim = root_of_moments(points.source)
         return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, {"region": points}, aim)
 
     @classmethod
@@ -417,7 +419,7 @@ class DesignProblem:
         """
         rows = read_arms(arms)
         targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
-        return cls._make("e-optimal", Criterion.E, rows, targets, common, {})
+        return cls._make("e-optimal", Criterion.E, rows, targets, common, {}, np.eye(rows.d))
 
     # ------------------------------------------------------------- properties
 
@@ -481,18 +483,6 @@ def _lifted(rows: Rows) -> Rows:
     return Rows(LiftedArms(rows.source, phi, rows.d * (rows.d + 1) // 2), rows.names)
 
 
-def _root_of_moments(points: Arms) -> Floats:
-    """L (d, k) with LL' = the mean of vv' over the points v, by a triangular factor of every block."""
-    size = np.sqrt(points.n)
-    R = np.vstack([part for _, part in points.map(_triangle)]) / size
-    return _triangle(R).T
-
-
-def _triangle(rows: Floats) -> Floats:
-    """A matrix R with R'R = the sum of xx' over the rows, no more rows than columns."""
-    return np.asarray(np.linalg.qr(rows, mode="r")) if rows.shape[0] > rows.shape[1] else rows
-
-
 def _interest(interest: Any, rows: Rows) -> Floats:
     """K (d, s) of full column rank, from indices or names of coordinates or from a matrix."""
     d = rows.d
@@ -514,7 +504,7 @@ def _interest(interest: Any, rows: Rows) -> Floats:
     matrix = np.asarray(read_rows(K, "interest").values, dtype=float)
     if matrix.shape[0] != d:
         raise InputError(f"interest must have one row per coordinate ({d}), got shape {matrix.shape}")
-    if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
+    if rank_of(matrix) < matrix.shape[1]:
         raise InputError("the columns of interest are linearly dependent: their ellipsoid would be flat; drop one")
     return matrix
 

@@ -53,7 +53,7 @@ def formulations_of(canonical: Canonical) -> Mapping[str, Build]:
             aim = canonical.aim / np.linalg.norm(canonical.aim)  # the unit of the variance is free
             return {"matrix-fractional": lambda U, _, W: average_variance(U, aim, prior, W)}
         case Criterion.E:
-            metric = canonical.basis.T @ canonical.basis
+            metric = canonical.aim @ canonical.aim.T
             metric /= np.linalg.norm(metric, 2)  # the unit of lambda is free, and solvers want it near one
             return {"sdp": lambda U, _, W: least_eigenvalue(U, metric, prior, W)}
     raise AssertionError(canonical.problem.criterion)
@@ -93,7 +93,7 @@ def orthonormal(columns: Floats) -> Floats:
 
 
 def witness_of(canonical: Canonical, vectors: Floats, targets: Indices) -> Witness:
-    """The vectors b_j (k, r) of a solution in the user's coordinates, Wb: (Wb)'y = b'u."""
+    """The vectors b_j (k, r) of a solution in the coordinates of the problem, Wb: (Wb)'y = b'u."""
     vectors = vectors @ canonical.basis.T
     minimax = canonical.problem.criterion is Criterion.MINIMAX and vectors.shape[0] == targets.size
-    return Witness(targets if minimax else np.arange(vectors.shape[0]), vectors)
+    return Witness.found(canonical, targets if minimax else np.arange(vectors.shape[0]), vectors)

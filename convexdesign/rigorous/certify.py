@@ -61,6 +61,7 @@ def certify(
     Raises InputError for kinds or constraints the checker does not know, for arms that do not span all dimensions where
     determinants are wanted, for targets named twice, and where the design does not measure a target.
     """
+    canonical = canonical.plain
     problem = canonical.problem
     if problem.criterion is not Criterion.D and np.unique(targets).size < len(targets):
         raise InputError("a target is named twice: a bound counts each target once, so give one vector for each")

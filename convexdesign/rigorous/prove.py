@@ -54,6 +54,7 @@ def prove(canonical: Canonical, weights: Floats, targets: Indices, vectors: Floa
     without python-flint, InputError where the data, read exactly, are not of the rank they have in doubles,
     SolverError where A is too ill-conditioned for any proof.
     """
+    canonical = canonical.plain
     with precision():
         exact = read_exactly(canonical.problem)
         held = _Design.at(canonical, exact, weights)

@@ -65,9 +65,9 @@ class Derivatives:
             case Criterion.MINIMAX:
                 return F @ (F.T @ problem.targets.take(self.tied).T)
             case Criterion.E:
-                return least_eigenvectors(self.at)
+                return least_eigenvectors(self.canonical, self.at)
             case _:
-                return own_witness(self.canonical, self.at).vectors.T
+                return own_witness(self.canonical, self.at).within(self.canonical).T
 
     @property
     def parts(self) -> int:
@@ -137,12 +137,14 @@ class Derivatives:
         return rise if problem.criterion.maximised else -rise
 
 
-def least_eigenvectors(at: Evaluation) -> Floats:
-    """Orthonormal eigenvectors (d, k) of the least eigenvalue of A(w), with multiplicity k up to TIE."""
+def least_eigenvectors(canonical: Canonical, at: Evaluation) -> Floats:
+    """Eigenvectors (d, k) of the least eigenvalue of A(w), orthonormal as given, with multiplicity k up to TIE."""
+    aim = canonical.problem.aim
     if at.null.shape[1]:
-        return np.asarray(np.linalg.qr(at.null)[0])
-    left, size, _ = np.linalg.svd(at.factor, full_matrices=False)
-    return np.asarray(left[:, size**2 >= (1.0 - TIE) * size[0] ** 2])
+        return np.asarray(at.null @ np.linalg.inv(np.linalg.qr(aim.T @ at.null, mode="r")))
+    _, size, right = np.linalg.svd(aim.T @ at.factor, full_matrices=False)
+    least = size**2 >= (1.0 - TIE) * size[0] ** 2
+    return np.asarray(at.factor @ (right[least].T / size[least]))
 
 
 def outside_range(canonical: Canonical, at: Evaluation) -> NDArray[np.bool_]:

@@ -41,6 +41,8 @@ class Sensitivities:
 def sensitivities(canonical: Canonical, at: Evaluation, best: Witness | None) -> Sensitivities:
     """The sensitivities at weights evaluated by `at`; best: what proves the bound on the optimum, where it is known."""
     problem = canonical.problem
+    if best is not None:
+        best = Witness(best.targets, best.within(canonical))
     match problem.criterion:
         case Criterion.MINIMAX:
             return _minimax(canonical, at, best)
@@ -90,10 +92,10 @@ def _least_eigenvalue(canonical: Canonical, at: Evaluation, best: Witness | None
     mixes = [U[:, :1]]
     if best is not None:
         B = best.vectors.T
-        mixes += [U @ (U.T @ B), B]
+        mixes += [U @ ((problem.aim.T @ U).T @ (problem.aim.T @ B)), B]
     found = []
     for mix in mixes:
-        size = float(np.linalg.norm(mix))
+        size = float(np.linalg.norm(problem.aim.T @ mix))
         if size > 0:
             W = mix / size
             held = 0.0 if problem.prior is None else float(np.einsum("ik,ij,jk->", W, problem.prior, W))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
-from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import ResponseRows
 from convexdesign.problem.targets import largest
 from convexdesign.verify.derivatives import Derivatives, outside_range
@@ -36,7 +36,7 @@ def worst_targets(canonical: Canonical, at: Evaluation, k: int) -> pandas.DataFr
 
     problem = canonical.problem
     if problem.criterion is Criterion.E:
-        labels, variances = _worst_combinations(problem, at, k)
+        labels, variances = _worst_combinations(canonical, at, k)
     else:
         index = problem.targets.worst(_stretched(canonical, at), k)[0]
         variances = _variances(canonical, at, index)
@@ -56,19 +56,21 @@ def worst_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int) ->
         derivatives = each[index]
     else:
         index, derivatives = _missing_arms(canonical, weights, at, k)
-    variances = _own_variances(problem, at, index)
+    variances = _own_variances(canonical, at, index)
     variances[outside_range(canonical, at)[index]] = np.inf
     names = [problem.arm_name(int(i)) for i in index]
     columns = {"arm": names, "weight": weights[index], "variance": variances, "derivative": derivatives}
     return pandas.DataFrame(columns, index=pandas.Index(index, name="index"))
 
 
-def _own_variances(problem: DesignProblem, at: Evaluation, index: Indices) -> Floats:
+def _own_variances(canonical: Canonical, at: Evaluation, index: Indices) -> Floats:
     """x'A(w)^+ x of the arms at the indices, of several responses the largest, where they are measured."""
+    problem = canonical.problem
     given = problem.inputs["arms"]
     if isinstance(given, ResponseRows):
-        images = np.asarray(given.values[index].transpose(0, 2, 1) @ at.factor)
-        return np.asarray((images**2).sum(axis=2).max(axis=1))
+        groups = given.values[index].transpose(0, 2, 1)
+        images = canonical.rows_inward(groups.reshape(-1, groups.shape[2])) @ at.factor
+        return np.asarray((images**2).sum(axis=1).reshape(groups.shape[:2]).max(axis=1))
     rows = problem.arms.take(index) @ at.factor
     price = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
     price = price if problem.costs is None else price * problem.costs
@@ -117,13 +119,13 @@ def _missing_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int)
     return index, derivatives
 
 
-def _worst_combinations(problem: DesignProblem, at: Evaluation, k: int) -> tuple[list[str], Floats]:
+def _worst_combinations(canonical: Canonical, at: Evaluation, k: int) -> tuple[list[str], Floats]:
     """The eigenvectors of A(w)^-1 with the largest eigenvalues, written out as combinations of coefficients."""
-    columns = problem.inputs["arms"].columns
-    names = columns or [f"[{j}]" for j in range(problem.arms.d)]
-    null = np.linalg.qr(at.null)[0]
+    given, factor = canonical.given, canonical.outward(at.factor)
+    names = given.inputs["arms"].columns or [f"[{j}]" for j in range(given.arms.d)]
+    null = np.linalg.qr(canonical.outward(at.null))[0]
     # Any inverse on the range becomes the Moore-Penrose one between projections onto it.
-    left, size, _ = np.linalg.svd(at.factor - null @ (null.T @ at.factor), full_matrices=False)
+    left, size, _ = np.linalg.svd(factor - null @ (null.T @ factor), full_matrices=False)
     vectors, variances = np.hstack([null, left]).T[:k], np.append(np.full(null.shape[1], np.inf), size**2)[:k]
     return [_written_out(vector, names) for vector in vectors], variances
 

@@ -133,4 +133,4 @@ def test_a_loan_never_raises_the_rank():
         assert start.value == pytest.approx(cold.value, rel=1e-6)
     sharp = cd.solve(P.d_optimal([[1.0, 1.0], [1.0, -1.0]], noise_variance=[1.0, 1e24]))
     with pytest.raises(cd.UnidentifiableError, match="rank 1 of 2"):
-        cd.solve(P.xy_allocation([[1.0, 1.0], [1.0, 1.0 + 2e-12]], items=np.eye(2)), warm_start=sharp)
+        cd.solve(P.xy_allocation([[1.0, 1.0], [1.0, np.nextafter(1.0, 2.0)]], items=np.eye(2)), warm_start=sharp)
