@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["rank_at_least"]
+__all__ = ["PRIMES", "rank_at_least", "residues"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,10 +27,10 @@ MOST_ROWS = 2**26
 
 def rank_at_least(rows: Floats) -> int:
     """A number that the rank of the rows (n, d), read exactly, is not below; almost surely the rank itself."""
-    return max(_rank(_combined(_reduced(rows, p), p), p) for p in PRIMES)
+    return max(_rank(_combined(residues(rows, p), p), p) for p in PRIMES)
 
 
-def _reduced(rows: Floats, p: int) -> Integers:
+def residues(rows: Floats, p: int) -> Integers:
     """The rows in GF(p)."""
     mantissa, exponent = np.frexp(rows)
     whole = (mantissa * 2.0**53).astype(np.int64)

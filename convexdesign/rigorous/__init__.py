@@ -1,7 +1,8 @@
 """Proofs for the numbers exactly as given: ball arithmetic by python-flint (extra `rigorous`), and portable certificates."""
 
 from convexdesign.rigorous import check
+from convexdesign.rigorous.balls import precision
 from convexdesign.rigorous.certify import certify
-from convexdesign.rigorous.prove import Proof, prove, upper_efficiency
+from convexdesign.rigorous.prove import Proof, Prover, prove, strengthened, upper_efficiency
 
-__all__ = ["Proof", "certify", "check", "prove", "upper_efficiency"]
+__all__ = ["Proof", "Prover", "certify", "check", "precision", "prove", "strengthened", "upper_efficiency"]

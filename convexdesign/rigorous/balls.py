@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -11,27 +12,44 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import ConvexDesignError
 
-__all__ = ["ball", "ball_matrix", "diagonal_products", "down", "precision", "quadratic_forms", "up"]
+__all__ = [
+    "ball",
+    "ball_matrix",
+    "cholesky",
+    "diagonal_products",
+    "down",
+    "midpoints",
+    "nearest",
+    "precision",
+    "quadratic_forms",
+    "up",
+]
 
 # Enough that products and sums of doubles lose nothing that matters, even for matrices of condition 1e40.
 BITS = 256
+# python-flint has one precision for the whole process: whoever changes it does so alone, or would restore another's.
+_ALONE = RLock()
 
 
 @contextmanager
 def precision(bits: int = BITS) -> Iterator[None]:
-    """Work with balls of this many bits; raises ConvexDesignError when python-flint (extra `rigorous`) is missing."""
+    """Work with balls of this many bits, one thread at a time.
+
+    Raises ConvexDesignError when python-flint (extra `rigorous`) is missing.
+    """
     try:
         from flint import ctx
     except ImportError as error:
         raise ConvexDesignError(
             "rigorous verification needs python-flint: install the extra with pip install 'convexdesign[rigorous]'"
         ) from error
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+    with _ALONE:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
 
 
 def ball(x: float) -> Any:
@@ -60,6 +78,37 @@ def up(x: Any) -> float:
     if not x.is_finite():
         return np.inf
     return float(np.nextafter(float(x.upper()), np.inf))
+
+
+def midpoints(M: Any) -> NDArray[np.float64]:
+    """The doubles nearest to the midpoints of a ball matrix."""
+    return np.array([[nearest(x) for x in row] for row in M.tolist()], dtype=float).reshape(M.nrows(), M.ncols())
+
+
+def nearest(x: Any) -> float:
+    """The double nearest to a ball's midpoint, or to a fraction; infinite beyond all doubles."""
+    from flint import arb
+
+    return float(arb(x).mid())
+
+
+def cholesky(A: Any) -> Any | None:
+    """Lower triangular L with LL' = A in balls, None where a pivot is not certainly positive: a proof that A is definite."""
+    from flint import arb_mat
+
+    S = A.tolist()
+    d = len(S)
+    L = [[ball(0.0)] * d for _ in range(d)]
+    for k in range(d):
+        if not S[k][k] > 0:
+            return None
+        root = S[k][k].sqrt()
+        column = [S[a][k] / root for a in range(k, d)]
+        for a in range(k, d):
+            L[a][k] = column[a - k]
+            for b in range(k + 1, a + 1):
+                S[a][b] -= column[a - k] * column[b - k]
+    return arb_mat(L)
 
 
 def quadratic_forms(M: Any, rows: Any) -> list[Any]:

@@ -87,6 +87,25 @@ class ExactRows:
         """The vectors at the indices as exact fractions (fmpq)."""
         return self.rationals_or_balls(index, _fraction)
 
+    def whole(self, index: Indices) -> tuple[list[list[int]], list[int]]:
+        """The vectors at the indices in whole numbers, and per coordinate the power of two they were multiplied by."""
+        x = self.source.take(index)
+        known = x if self.offset is None else np.vstack([x, self.offset])
+        shifts = _shifts(known)
+        rows = _shifted(x, shifts)
+        if self.offset is not None:
+            (o,) = _shifted(self.offset[None, :], shifts)
+            rows = [[a - b for a, b in zip(row, o)] for row in rows]
+        if self.lifted:
+            first, second = np.triu_indices(x.shape[1])
+            pairs = list(zip(first.tolist(), second.tolist()))
+            rows = [[row[a] * row[b] * (1 if a == b else 2) for a, b in pairs] for row in rows]
+            shifts = [shifts[a] + shifts[b] for a, b in pairs]
+        if self.columns is not None:
+            keep = self.columns.tolist()
+            rows, shifts = [[row[c] for c in keep] for row in rows], [shifts[c] for c in keep]
+        return rows, shifts
+
     def rationals_or_balls(self, index: Indices, number: Any) -> list[list[Any]]:
         x = self.source.take(index)
         rows = [[number(v) for v in row] for row in x.tolist()]
@@ -116,6 +135,24 @@ def _on_floats(
     return function(x if columns is None else x[:, columns], *along)
 
 
+def _shifts(values: Floats) -> list[int]:
+    """For each column the least k with 2^k times every entry a whole number."""
+    size, power = np.frexp(values)
+    digits = np.ldexp(size, 53).astype(np.int64)
+    lowest = np.frexp((digits & -digits).astype(float))[1] - 1  # the place of the last bit that is set
+    needed = np.where(digits == 0, -(2**30), 53 - power - lowest)
+    least: list[int] = needed.max(axis=0, initial=-(2**30)).tolist()
+    return [0 if k == -(2**30) else k for k in least]
+
+
+def _shifted(values: Floats, shifts: list[int]) -> list[list[int]]:
+    """The rows times 2^shift in every column, exactly."""
+    size, power = np.frexp(values)
+    digits = np.ldexp(size, 53).astype(np.int64)
+    places = power - 53 + np.array(shifts)
+    return [[m << k if k >= 0 else m >> -k for m, k in zip(*row)] for row in zip(digits.tolist(), places.tolist())]
+
+
 def _fraction(x: float) -> Any:
     from flint import fmpq
 
@@ -139,8 +176,10 @@ class Price:
         p = np.ones(n)
         for part in (self.noise_variance, self.costs):
             if part is not None:
-                p = p * part
-        return (1.0 / p) * (1.0 + 4 * UNIT)
+                with np.errstate(over="ignore"):
+                    p = p * part
+        # Read prices are at least 1e-150; one beyond all doubles is still no more than nothing.
+        return np.maximum((1.0 / p) * (1.0 + 4 * UNIT), 1e-300)
 
     def balls(self, index: Indices) -> list[Any]:
         """1/p_i as balls."""

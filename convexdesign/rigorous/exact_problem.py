@@ -49,6 +49,14 @@ class ExactProblem:
             V = self.vectors.balls(index)
         return V, [ball(1.0) for _ in index] if self.scale is None else self.scale.balls(index)
 
+    @property
+    def differences(self) -> ExactRows:
+        """Vectors that span what the targets span: themselves, or the items' differences from the first."""
+        if not self.pairs:
+            return self.vectors
+        rows = self.vectors
+        return ExactRows(rows.source, rows.source.take(np.array([0]))[0], rows.lifted)
+
     def prior_balls(self) -> Any | None:
         """A0 as a matrix of balls."""
         from flint import arb, arb_mat

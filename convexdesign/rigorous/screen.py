@@ -117,7 +117,9 @@ def largest_pair(items: ExactRows, F: Floats, factor: float, exact: Callable[[In
     P = P - P.mean(axis=0)  # any shift is allowed: it is one more rounding of each coordinate
     radius = np.sqrt(np.square(P).sum(axis=1))
     most = float(radius.max()) if radius.size else 0.0
-    slack = 2.0 * float(error.max()) + 8.0 * (F.shape[1] + 4) * UNIT * (most + float(np.abs(P).max()) + _size(items, F))
+    slack = 2.0 * float(error.max()) + 8.0 * (F.shape[1] + 4) * UNIT * (
+        most + float(np.abs(P).max(initial=0.0)) + _size(items, F)
+    )
     order = np.argsort(-radius, kind="stable")
     seed = _farthest(P, int(order[0]))
     low = down(exact(np.array([seed[0]]), np.array([seed[1]]))[0])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.certificate import Certificate, dimension, relative_gap, stronger
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
+from convexdesign.evaluation import evaluate
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.read import read_vector
 from convexdesign.solve import prover, solve
+from convexdesign.verify.allowed import exactly_allowed
+from convexdesign.verify.reach import Reach, exactly_unmeasured, reach
 from convexdesign.verify.verification import Verification
+
+if TYPE_CHECKING:
+    from convexdesign.rigorous.weights import ExactWeights
 
 __all__ = ["verify"]
 
@@ -26,6 +34,10 @@ REFERENCE_TOL = 1e-7
 RIGOROUS_TOL = 1e-10
 # Weights whose sum is further from one than this are a mistake, not rounding.
 SUM_TOLERANCE = 1e-6
+# Constraints by a function that are exceeded by no more than this are met but for rounding.
+EXACTLY = 1e-12
+# Shares of effort given to all directions, where a reference measures a target only up to rounding.
+SPREAD = (1e-11, 1e-8)
 
 
 def verify(
@@ -36,13 +48,20 @@ def verify(
 ) -> Verification:
     """The efficiency t* / t(w) of given weights, or of whole-number counts, as a certified interval.
 
-    weights (n,): nonnegative with sum 1 (to 1e-6); counts (n,): nonnegative whole numbers, not all zero, verified as
-    the proportions they are (with costs, as the shares of the budget that they cost). Exactly one of the two.
-    A design that does not measure some target has efficiency zero. For log det the efficiency is (det A / det A*)^(1/rank).
+    weights (n,): nonnegative with sum 1 (to 1e-6), divided by their sum; counts (n,): nonnegative whole numbers, not all
+    zero, verified as the proportions they are (with costs, as the shares of the budget that they cost). Exactly one of the two.
+    A design that does not measure some target has efficiency zero, one that is better than any that keeps the constraints on
+    the weights, and does not keep them, efficiency one (and is not allowed). For log det it is (det A / det A*)^(1/rank).
     Raises InputError naming the entry at fault. Designs of other programs, listed by points: see `match_design`.
 
+    The interval is proven up to the rounding of data and arithmetic. Whether a target near the limit of double precision is
+    measured at all is decided exactly; one that leaves what the design measures by rounding alone counts as measured.
+
     rigorous=True (extra `rigorous`) proves the interval for the numbers as given, every double read as the rational
-    it is and the weights divided by their exact sum; floating-point results decide only how narrow it is.
+    it is and the weights divided by their exact sum; floating-point results decide only how narrow it is. Then a target
+    outside what the design measures by 1e-17 is not measured. The upper end comes from a design that keeps the constraints
+    exactly, and is 1 where none is known, as for constraints given as a function. A matrix M that is no psd matrix exactly,
+    or leaves what is measured by rounding, is replaced by one that differs by no more, and `proof.about` says so.
 
     >>> import convexdesign as cd
     >>> v = cd.verify(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]]), counts=[3, 1])
@@ -54,35 +73,126 @@ def verify(
         from convexdesign.rigorous.exact_problem import SEVERAL_RESPONSES
 
         raise InputError(SEVERAL_RESPONSES)
-    w = given / float(given.sum())
+    effort = given if counts is None else problem.effort(given)
+    w = effort / float(effort.sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the interval says how well the optimum is known
         reference = solve(problem, tol=RIGOROUS_TOL if rigorous else REFERENCE_TOL)
-    canonical = reference.canonical
-    own = prover(canonical)(w, reference.certificate.witness)
-    certificate = stronger(own, reference.certificate, canonical)
-    low = 1.0 / (1.0 + certificate.gap)
-    high = 1.0 / (1.0 + relative_gap(problem.criterion, own.value, reference.value, dimension(canonical)))
-    if _is_better(problem.criterion, own.value, reference.value):
-        high = 1.0  # better than the reference: the bound alone limits it
+    own = prover(reference.canonical)(w, reference.certificate.witness)
+    certificate = stronger(own, reference.certificate, reference.canonical)
     if rigorous:
-        return _rigorous(given, w, certificate, reference)
+        prices = None if counts is None else problem.costs
+        return _rigorous(problem, given, prices, w, certificate, reference)
+    return _up_to_rounding(problem, w, certificate, reference)
+
+
+def _up_to_rounding(problem: DesignProblem, w: Floats, certificate: Certificate, reference: Design) -> Verification:
+    """The interval proven but for the rounding of data and arithmetic; what is measured at all is decided exactly."""
+    canonical, criterion = reference.canonical, problem.criterion
+    found, target = Reach.MEASURED, -1
+    if certificate.rank < canonical.rank or certificate.value == criterion.worst_value:
+        found, target = reach(canonical, w, evaluate(canonical, w))
+    if found is Reach.UNMEASURED:
+        certificate = replace(certificate, value=criterion.worst_value, gap=np.inf, worst_target=target)
+        nothing = (0.0, 0.0)
+        return Verification(certificate.value, certificate.bound, 0.0, nothing, certificate, w, reference, None, target)
+    low = 1.0 / (1.0 + certificate.gap)
+    high = _highest(problem, certificate.value, reference)
+    if found is Reach.UNKNOWN:
+        low, high = 0.0, 1.0 if certificate.value == criterion.worst_value else high
+        remark = f"{canonical.problem.targets.label(max(target, 0))}: {found.value}; rigorous=True decides it"
+        return Verification(
+            certificate.value, certificate.bound, low, (low, high), certificate, w, reference, None, -1, remark
+        )
     return Verification(certificate.value, certificate.bound, low, (low, max(low, high)), certificate, w, reference)
 
 
-def _rigorous(given: Floats, w: Floats, certificate: Certificate, reference: Design) -> Verification:
-    """The interval proven for the doubles as given, weights divided by their exact sum."""
-    from convexdesign.rigorous import prove, upper_efficiency
+def _highest(problem: DesignProblem, value: float, reference: Design) -> float:
+    """An upper bound on the efficiency of a design with this value, from the reference, where that is allowed."""
+    canonical, criterion = reference.canonical, problem.criterion
+    best = reference.value
+    if not problem.weight_set.is_simplex:
+        allowed = _allowed(problem, reference)
+        if allowed is None:
+            return 1.0
+        best = evaluate(canonical, allowed).value
+    if _is_better(criterion, value, best):
+        return 1.0  # better than the reference: the bound alone limits it
+    return 1.0 / (1.0 + relative_gap(criterion, value, best, dimension(canonical)))
 
-    canonical = reference.canonical
+
+def _allowed(problem: DesignProblem, reference: Design) -> Floats | None:
+    """The reference's weights brought within the constraints; None where that is not certain."""
+    if problem.weight_set.constraints is not None:
+        return reference.weights if reference.certificate.feasibility <= EXACTLY else None
+    exact = exactly_allowed(problem.weight_set, reference.weights)
+    return None if exact is None else np.array([float(x) for x in exact])
+
+
+def _rigorous(
+    problem: DesignProblem,
+    given: Floats,
+    prices: Floats | None,
+    w: Floats,
+    certificate: Certificate,
+    reference: Design,
+) -> Verification:
+    """The interval proven for the doubles as given, weights divided by their exact sum."""
+    from convexdesign.rigorous import Prover, precision, strengthened, upper_efficiency
+    from convexdesign.rigorous.weights import ExactWeights
+
+    canonical, criterion = reference.canonical, problem.criterion
+    if criterion is Criterion.D and canonical.given is not problem:
+        raise InputError(
+            "the constraints leave some arms no weight but for rounding, and with them the range that log det is over; "
+            "give these arms max_weight 0 for a proof"
+        )
     witness = certificate.witness
     targets = np.empty(0, dtype=np.intp) if witness is None else witness.targets
-    vectors = np.empty((0, canonical.problem.arms.d)) if witness is None else witness.vectors
-    own = prove(canonical, given, targets, vectors)
-    best = prove(canonical, reference.weights, targets, vectors)
+    vectors = np.empty((0, problem.arms.d)) if witness is None else witness.vectors
+    with precision():
+        proofs = Prover(canonical.plain, problem.weight_set, targets, vectors)
+        own = proofs.prove(ExactWeights.of(given, prices))
+        high = 0.0 if own.low == own.high == criterion.worst_value else 1.0
+        for best in _references(problem, reference):
+            other = proofs.prove(best)
+            own = strengthened(criterion, own, other)
+            high = min(high, upper_efficiency(canonical, own, other))
+            if np.isfinite(other.low) and np.isfinite(other.high):
+                break
+    value = min(max(certificate.value, own.low), own.high)
+    target, remark = -1, ""
+    if high == 0.0:
+        found = exactly_unmeasured(canonical, w)
+        target = 0 if found is None else max(found, 0)
+        if certificate.value != criterion.worst_value:
+            remark = (
+                f"read exactly, {canonical.problem.targets.label(target)} leaves what the design measures, by too "
+                "little for double precision to see"
+            )
+        certificate = replace(certificate, value=value, gap=np.inf)
     low = min(own.efficiency, 1.0)
-    high = upper_efficiency(canonical, own, best)
-    return Verification(certificate.value, own.bound, low, (low, max(low, high)), certificate, w, reference, own)
+    return Verification(value, own.bound, low, (low, high), certificate, w, reference, own, target, remark)
+
+
+def _references(problem: DesignProblem, reference: Design) -> Iterator[ExactWeights]:
+    """Exactly allowed designs that are nearly optimal: the reference, and that with a little effort for all directions.
+
+    The second is for references that measure their targets up to rounding only, and read exactly not at all.
+    """
+    from convexdesign.rigorous.weights import ExactWeights
+
+    canonical = reference.canonical
+    coarse = np.zeros(problem.n_arms)
+    coarse[canonical.coarse] = canonical.coarse_weights / canonical.coarse_weights.sum()
+    for share in (0.0, *SPREAD):
+        mixed = (1.0 - share) * reference.weights + share * coarse
+        if problem.weight_set.is_simplex:
+            yield ExactWeights.of(mixed)
+        else:
+            exact = exactly_allowed(problem.weight_set, mixed)
+            if exact is not None:
+                yield ExactWeights.of_fractions(exact)
 
 
 def _is_better(criterion: Criterion, value: float, other: float) -> bool:
@@ -90,7 +200,7 @@ def _is_better(criterion: Criterion, value: float, other: float) -> bool:
 
 
 def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
-    """The design as nonnegative effort per arm, (n,), in any unit."""
+    """The weights, or the counts, as nonnegative numbers (n,)."""
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights= and counts=")
     name = "weights" if counts is None else "counts"
@@ -105,7 +215,7 @@ def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
         broken = np.flatnonzero(values != np.floor(values))
         if broken.size:
             raise InputError(f"counts[{broken[0]}] is {values[broken[0]]:g}; counts are whole numbers")
-        return problem.effort(values)
+        return values
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise InputError(f"weights sum to {total:.9g}, not 1; divide them by their sum, or give them as counts")
     return values

@@ -18,6 +18,8 @@ __all__ = ["facts", "move"]
 SIGNIFICANT = 8
 DIGITS = 7
 NAMED = 3
+# No design that measures everything saves all measurements, however close rounding brings it.
+MOST_SPARED = 99.9999
 
 
 def facts(v: Verification, tol: float) -> list[tuple[str, str]]:
@@ -28,7 +30,7 @@ def facts(v: Verification, tol: float) -> list[tuple[str, str]]:
         bound = f"{above(v.lower_bound, SIGNIFICANT)}: no design has more"
     else:
         bound = f"{below(v.lower_bound, SIGNIFICANT)}: no design has less"
-    how = ", both proven" if v.proof is None else ", both proven for the numbers exactly as given"
+    how = ", both proven" + (" up to rounding" if v.proof is None else f" for {v.proof.about}")
     out = [
         ("problem", repr(v.problem).removeprefix("DesignProblem(").removesuffix(")")),
         (criterion.value_name, f"{v.value:.{SIGNIFICANT}g}"),
@@ -53,14 +55,19 @@ def verdict(v: Verification, tol: float) -> str:
         return f"NOT allowed: the weights miss the problem's constraints on them by {v.violation:.3g}"
     if v.is_optimal(tol):
         return f"optimal: within {v.gap:.1e} of the best possible, proven (tolerance {tol:.1e})"
+    remark = f" ({v.remark})" if v.remark else ""
     if high <= 0:
-        return "useless as it is: something wanted is not measured at all, so no number of measurements suffices"
+        return (
+            f"useless as it is: something wanted is not measured at all, so no number of measurements suffices{remark}"
+        )
     if v.is_worse_than(tol):
         # Information already held is not measured again: then the efficiency is a ratio of variances and no more.
-        saved = f": the best design needs {at_least(100 * (1 - high), 4)} % fewer measurements" * (
-            v.problem.prior is None
-        )
-        return f"NOT optimal, proven{saved}"
+        spared = "fewer measurements" if v.problem.costs is None else "less of the budget"
+        percent = at_least(min(100 * (1 - high), MOST_SPARED), 4)
+        saved = f": the best design needs {percent} % {spared}" * (v.problem.prior is None)
+        return f"NOT optimal, proven{saved}{remark}"
+    if low <= 0:
+        return f"not decided{remark}"
     return f"not decided: proven within {1 / low - 1:.1e} of the best possible, not within the tolerance {tol:.1e}"
 
 

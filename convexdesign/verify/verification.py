@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,9 @@ class Verification:
     value: the criterion at the design's weights; lower_bound: a proven bound on the optimum (an upper one for log
     det and lambda_min); efficiency: a proven lower bound on optimum / value; efficiency_interval: (low, high), both proven;
     certificate: of the design verified; weights (n,): the design, sum 1; reference: the design it was compared with;
-    proof: with rigorous=True, what is proven in exact and ball arithmetic, on which the efficiencies then rest.
+    proof: with rigorous=True, what is proven in exact and ball arithmetic, on which the efficiencies then rest; unmeasured:
+    the number of a target that is not measured, where exact arithmetic had to tell, otherwise -1; remark: what double
+    precision cannot tell, or sees otherwise, in words.
 
     >>> import convexdesign as cd
     >>> p = cd.DesignProblem.g_optimal([[1, 0], [0, 1]], noise_variance=[1.0, 3.0])
@@ -56,6 +58,8 @@ class Verification:
     weights: Floats
     reference: Design
     proof: Proof | None = None
+    unmeasured: int = -1
+    remark: str = ""
 
     def round(self, n: int, method: str = "auto", **options: Any) -> ExactDesign:
         """n pulls as whole numbers per arm in about these proportions, as `Design.round` makes them of an optimal design.
@@ -173,7 +177,10 @@ class Verification:
 
     @cached_property
     def _evaluation(self) -> Evaluation:
-        return evaluate(self._canonical, self.weights)
+        at = evaluate(self._canonical, self.weights)
+        if self.unmeasured < 0 or not at.null.shape[1]:
+            return at
+        return replace(at, value=self.problem.criterion.worst_value, worst_target=self.unmeasured)
 
     @property
     def _canonical(self) -> Canonical:

@@ -40,6 +40,8 @@ def worst_targets(canonical: Canonical, at: Evaluation, k: int) -> pandas.DataFr
     else:
         index = problem.targets.worst(_stretched(canonical, at), k)[0]
         variances = _variances(canonical, at, index)
+        if not measures(canonical, at):
+            variances[index == at.worst_target] = np.inf
         order = np.argsort(-variances, kind="stable")
         labels, variances = [problem.targets.label(int(j)) for j in index[order]], variances[order]
     return pandas.DataFrame({"target": labels, "variance": variances})
