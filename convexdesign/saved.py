@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from convexdesign.certificate import Witness
 from convexdesign.errors import InputError
+from convexdesign.files import read_regular
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.storage import problem_from_json
@@ -56,11 +57,10 @@ def read_document(path: Path) -> dict[str, Any]:
     def no_number(text: str) -> Any:
         raise ValueError(f"{text} is no number that JSON knows")
 
+    content = read_regular(path, "a saved design")
     try:
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path} is no ordinary file; give the path of a saved design")
-        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once, parse_constant=no_number)
-    except (OSError, ValueError, RecursionError) as error:
+        document = json.loads(content.decode("utf-8"), object_pairs_hook=once, parse_constant=no_number)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as a saved design: {error}") from None
     return document if isinstance(document, dict) else {}
 

@@ -145,7 +145,7 @@ def test_a_file_that_lies_is_found_out(tmp_path, design):
         path.write_text(text)
         with pytest.raises(cd.InputError, match=message):
             cd.Design.load(path)
-    with pytest.raises(cd.InputError, match="no ordinary file"):
+    with pytest.raises(cd.InputError, match="is a folder"):
         cd.Design.load(tmp_path)
 
 

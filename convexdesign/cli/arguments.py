@@ -14,8 +14,10 @@ __all__ = [
     "Decimal",
     "Delimiter",
     "Direction",
+    "Encoding",
     "ExistingCounts",
     "Formula",
+    "Header",
     "Interest",
     "Items",
     "Jobs",
@@ -23,6 +25,7 @@ __all__ = [
     "Matrix",
     "MaxWeight",
     "MinWeight",
+    "Names",
     "NewMeasurements",
     "NoiseVariance",
     "PriorInformation",
@@ -156,6 +159,17 @@ Delimiter = Annotated[
 ]
 Decimal = Annotated[
     str | None, typer.Option("--decimal", metavar="CHAR", help="The decimal mark in CSV files; found out if left out.")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether CSV files begin with a line of names; found out if left out."),
+]
+Names = Annotated[
+    bool | None,
+    typer.Option("--names/--no-names", help="Whether the first column names the rows; found out if left out."),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", metavar="NAME", help="How CSV files are written, if not in UTF-8: cp1252.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, also for errors, and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")]

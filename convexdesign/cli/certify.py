@@ -12,6 +12,7 @@ import typer
 from convexdesign.cli.arguments import AsJson
 from convexdesign.cli.exits import ExitCode
 from convexdesign.errors import InputError
+from convexdesign.files import is_file, read_regular
 
 if TYPE_CHECKING:
     from convexdesign.problemfile import ProblemFile
@@ -92,7 +93,7 @@ def check(
 
     file = find_file(source)
     try:
-        json.loads(certificate.read_text(encoding="utf-8"))
+        json.loads(read_regular(certificate, "a certificate").decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{certificate} is not JSON: {error}; give a file that `convexdesign certify` wrote") from None
     efficiency, reason = None, None
@@ -114,7 +115,7 @@ def find_file(source: str) -> ProblemFile:
     from convexdesign.cli.reading import find_problem
 
     path = Path(source)
-    if path.is_file() and path.suffix.lower() != ".toml":
+    if is_file(path) and path.suffix.lower() != ".toml":
         raise InputError(f"{source}: a certificate is about a problem file (TOML); state the problem in one")
     return find_problem(source)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Formula, NoiseVariance
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Encoding, Formula, Header, Names, NoiseVariance
 from convexdesign.cli.exits import ExitCode
 from convexdesign.errors import InputError
 
@@ -32,6 +32,9 @@ def efficiencies(
     formula: Formula = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    header: Header = None,
+    names: Names = None,
+    encoding: Encoding = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare a design with the D, A, G, I and E optimal ones.
@@ -57,6 +60,9 @@ def efficiencies(
         noise_variance=noise_variance,
         delimiter=delimiter,
         decimal=decimal,
+        header=header,
+        names=names,
+        encoding=encoding,
     )
     problem = read_problem(stated, table=True)
     design = read_design(problem, weights, counts, stated)

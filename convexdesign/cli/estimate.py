@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson, Decimal, Delimiter
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Encoding, Header, Names
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ def estimate(
     reward_column: Annotated[str, typer.Option("--reward-column", help="The column of outcomes.")] = "reward",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    header: Header = None,
+    names: Names = None,
+    encoding: Encoding = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -69,17 +72,24 @@ def estimate(
     borrows strength across arms and covers those measured once or never. It is right only if the mean is x'theta and
     the noise such a quadratic form, is a little low when measurements are few, and comes without an interval.
     """
+    from convexdesign.cli.advice import options_advised
     from convexdesign.cli.files import check_writable
     from convexdesign.cli.observing import read_observations
     from convexdesign.cli.output import print_json
     from convexdesign.estimation import variance_range
     from convexdesign.problem.read import Rows
     from convexdesign.tables import read_table
+    from convexdesign.tables.table import is_npy
 
     check_writable(output, "--output")
     bounds = variance_range(variance_bounds)
-    dialect = {} if arms.suffix.lower() == ".npy" else {"delimiter": delimiter, "decimal": decimal}
-    table = read_table(arms, **dialect)  # type: ignore[arg-type]
+    with options_advised():
+        if is_npy(arms):
+            table = read_table(arms)
+        else:
+            table = read_table(
+                arms, delimiter=delimiter, decimal=decimal, header=header, names=names, encoding=encoding
+            )
     rows = Rows(table.values, table.names, table.columns)
     told = read_observations(
         observations,

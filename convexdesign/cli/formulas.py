@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["read_listed_settings", "read_settings"]
 
 
-def read_settings(
-    paths: dict[str, Path], formula: str, delimiter: str | None, decimal: str | None
-) -> tuple[ModelSpec, dict[str, Rows]]:
+def read_settings(paths: dict[str, Path], formula: str, dialect: dict[str, Any]) -> tuple[ModelSpec, dict[str, Rows]]:
     """The model matrix of each table; columns are the terms, names the settings ("a=1, b=-1") unless a file has names.
 
     All tables are coded as the arms are: levels of categories, centres and scales are theirs.
@@ -30,7 +28,7 @@ def read_settings(
     from convexdesign.problem.read import Rows
     from convexdesign.tables.factors import read_factors
 
-    tables = {name: read_factors(path, delimiter=delimiter, decimal=decimal) for name, path in paths.items()}
+    tables = {name: read_factors(path, **dialect) for name, path in paths.items()}
     spec, out = None, {}
     for name, table in tables.items():
         columns = list(tables["arms"].columns if spec is None else spec.factors)
@@ -58,9 +56,7 @@ def coded(table: Factors, columns: list[str], path: Path, arms: Path, formula: s
         raise InputError(f"{path}: {error}") from None
 
 
-def read_listed_settings(
-    path: Path, arms: Path, formula: str, delimiter: str | None, decimal: str | None
-) -> Listing | None:
+def read_listed_settings(path: Path, arms: Path, formula: str, dialect: dict[str, Any]) -> Listing | None:
     """A design that lists settings of the factors in `arms`, coded as they are; None where it lists none of them.
 
     Its other columns stay as they are: weights or counts, and names.
@@ -68,8 +64,8 @@ def read_listed_settings(
     from convexdesign.matching import Listing
     from convexdesign.tables.factors import read_factors
 
-    all_settings = read_factors(arms, delimiter=delimiter, decimal=decimal)
-    listed = read_factors(path, delimiter=delimiter, decimal=decimal, unique=False)
+    all_settings = read_factors(arms, **dialect)
+    listed = read_factors(path, **dialect, unique=False)
     columns = list(all_settings.columns)
     if not any(column in listed.columns for column in columns):
         return None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from convexdesign.errors import InputError
+from convexdesign.files import is_file
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -61,7 +62,7 @@ def opened(source: str) -> AbstractContextManager[Any]:
     if source == "-":
         return nullcontext(sys.stdin.buffer)
     path = Path(source)
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{source}: there is no such file; check the spelling and the folder")
     if path.suffix.lower() == ".gz":
         return gzip.open(path, "rb")

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from convexdesign.cli.advice import options_advised
 from convexdesign.errors import InputError
+from convexdesign.files import check_regular, is_file, open_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,17 +49,25 @@ def read_problem(stated: Statement, *, table: bool = False) -> DesignProblem:
     """The problem in a TOML file or the library, or built from a table of arms and the options.
 
     Options that the problem does not take, and options missing that it needs, raise InputError: nothing given is
-    ever ignored. delimiter and decimal hold for every CSV file. table: the source can only be a table of arms.
+    ever ignored. delimiter, decimal, encoding and header hold for every CSV file. table: the source can only be a table of
+    arms.
     """
     given = given_for_arms(stated)
     path = Path(stated.source)
-    if table or (path.is_file() and path.suffix.lower() != ".toml"):
+    if exists(stated.source) and not is_file(path) and not path.is_dir():
+        check_regular(path, "a problem file, or a table of arms (CSV or NPY)", None)
+    if table or (is_file(path) and path.suffix.lower() != ".toml"):
         if stated.problem is None:
             raise InputError(f"{stated.source} holds arms only; say what to do with them, e.g. --problem xy-allocation")
         check_options(stated.problem, given)
-        return _Tables(stated).problem(path, stated.problem, given)
+        if stated.formula is not None and (stated.header is False or stated.names is not None):
+            raise InputError("tables for a --formula begin with a line of names, and columns are called by them")
+        with options_advised():
+            return _Tables(stated).problem(path, stated.problem, given)
     extra = options_given(stated)
-    if extra and (path.is_file() or not path.suffix):
+    if extra and path.is_dir():
+        check_regular(path, "a table of arms (CSV or NPY)", None)
+    if extra and (is_file(path) or not path.suffix):
         raise InputError(
             f"{', '.join(extra)} cannot be combined with {stated.source}, which states the whole problem; "
             "change the file, or give a table of arms (CSV or NPY)"
@@ -82,8 +92,10 @@ def find_problem(source: str) -> ProblemFile:
     from convexdesign.problemfile import find, load_problem
 
     path = Path(source)
-    if path.is_file():
+    if is_file(path):
         return load_problem(path)
+    if exists(source) and (path.suffix or path.name != source):
+        check_regular(path, "a problem file", None)
     if path.suffix or path.name != source:
         raise InputError(f"{source}: there is no such file; check the spelling and the folder")
     try:
@@ -98,7 +110,8 @@ def read_design(problem: DesignProblem, weights: Path | None, counts: Path | Non
         raise InputError("give exactly one of --weights and --counts")
     name, path = ("weights", weights) if weights is not None else ("counts", counts)
     assert path is not None
-    return {name: _Tables(stated).per_arm(name, path, problem.n_arms, problem.arms.names)}
+    with options_advised():
+        return {name: _Tables(stated).per_arm(name, path, problem.n_arms, problem.arms.names)}
 
 
 def read_matched(
@@ -115,19 +128,22 @@ def read_matched(
     from convexdesign.matching import match_design, read_listing
 
     listing = None
-    if stated.formula is not None:
-        from convexdesign.cli.formulas import read_listed_settings
+    with options_advised():
+        dialect = {"delimiter": stated.delimiter, "decimal": stated.decimal, "encoding": stated.encoding}
+        if stated.formula is not None:
+            from convexdesign.cli.formulas import read_listed_settings
 
-        listing = read_listed_settings(path, Path(stated.source), stated.formula, stated.delimiter, stated.decimal)
-    if listing is None:
-        listing = read_listing(path, delimiter=stated.delimiter, decimal=stated.decimal)
+            listing = read_listed_settings(path, Path(stated.source), stated.formula, dialect)
+        if listing is None:
+            listing = read_listing(path, header=stated.header, **dialect)
     found = match_design(problem, listing, column=column, measure=measure, tol=tol, normalise=normalise)
     return {"counts" if found.dtype.kind == "i" else "weights": found}
 
 
 def read_per_arm(stated: Statement, name: str, text: str, problem: DesignProblem) -> float | NDArray[np.float64]:
     """One number for all arms, or a file with one an arm."""
-    return _Tables(stated).number_or_per_arm(name, text, problem.n_arms, problem.arms.names)
+    with options_advised():
+        return _Tables(stated).number_or_per_arm(name, text, problem.n_arms, problem.arms.names)
 
 
 def check_options(kind: str, given: dict[str, Any]) -> None:
@@ -154,8 +170,12 @@ class _Tables:
     """Reads the files of one command, all CSV files in one dialect, factor settings by one formula."""
 
     def __init__(self, stated: Statement):
-        self.delimiter = stated.delimiter
-        self.decimal = stated.decimal
+        self.text: dict[str, Any] = {
+            "delimiter": stated.delimiter,
+            "decimal": stated.decimal,
+            "encoding": stated.encoding,
+        }
+        self.header, self.names = stated.header, stated.names
         self.formula = stated.formula
         self.spec: ModelSpec | None = None
 
@@ -182,7 +202,7 @@ class _Tables:
             elif name == "existing_counts":
                 arguments[name] = self.per_arm(name, value, n, arms.names)
             elif name == "noise_variance" and arms.responses > 1 and Path(value).suffix.lower() == ".npy":
-                arguments[name] = read_array(Path(value))
+                arguments[name] = open_array(Path(value))
             elif name in COMMON and name != "n_new":
                 arguments[name] = self.number_or_per_arm(name, value, n, arms.names)
             else:
@@ -195,24 +215,26 @@ class _Tables:
             return {name: self.rows(path) for name, path in paths.items()}
         from convexdesign.cli.formulas import read_settings
 
-        self.spec, rows = read_settings(paths, self.formula, self.delimiter, self.decimal)
+        self.spec, rows = read_settings(paths, self.formula, self.text)
         return rows
 
     def rows(self, path: Path) -> Rows:
         from convexdesign.problem.read import Rows
         from convexdesign.problem.responses import read_arms
         from convexdesign.tables import read_table
+        from convexdesign.tables.table import is_npy
 
-        if path.suffix.lower() == ".npy" and path.is_file() and (stored := read_array(path)).ndim == 3:
+        if path.suffix.lower() == ".npy" and is_file(path) and (stored := open_array(path)).ndim == 3:
             return read_arms(stored)  # several responses
-        table = read_table(path, **self.dialect(path))
+        options = {} if is_npy(path) else {**self.text, "header": self.header, "names": self.names}
+        table = read_table(path, **options)
         return Rows(table.values, table.names, table.columns)
 
     def vector(self, name: str, text: str, d: int) -> Any:
         """d numbers: written out with commas, or one row or one column of a file, perhaps with the coordinates' names."""
         numbers = numbers_in(text)
         if numbers is None:
-            if not Path(text).exists():
+            if not exists(text):
                 raise InputError(f"{flag(name)} {text}: neither a file nor numbers separated by commas")
             rows = self.rows(Path(text))
             if 1 not in rows.values.shape:
@@ -241,7 +263,7 @@ class _Tables:
             named = [part.strip() for part in text.split(",")]
             if columns is not None and set(named) <= set(columns):
                 return named
-            if not Path(text).exists():
+            if not exists(text):
                 known = "" if columns is None else f"; the columns are {', '.join(columns[:20])}"
                 raise InputError(f"--interest {text}: neither a file nor indices nor names of columns{known}")
             return self.rows(Path(text))
@@ -258,7 +280,7 @@ class _Tables:
         numbers = numbers_in(text)
         if numbers is not None and len(numbers) == 1:
             return numbers[0]
-        if not Path(text).exists():
+        if not exists(text):
             raise InputError(f"{flag(name)} {text}: neither a number nor a file with one number an arm")
         return self.per_arm(name, Path(text), n, names)
 
@@ -268,24 +290,15 @@ class _Tables:
 
         unlisted = {"max_weight": 1.0, "max_counts": 2.0**53}.get(name, 0.0)
         usual = USUAL_COLUMNS.get(name, (name,))
-        return read_vector(path, n, names=names, usual=usual, unlisted=unlisted, **self.dialect(path))
-
-    def dialect(self, path: Path) -> dict[str, Any]:
-        """delimiter and decimal for `path`; nothing for NPY files, which have none."""
-        return {} if path.suffix.lower() == ".npy" else {"delimiter": self.delimiter, "decimal": self.decimal}
+        return read_vector(path, n, names=names, usual=usual, unlisted=unlisted, header=self.header, **self.text)
 
 
-def read_array(path: Path) -> NDArray[np.float64]:
-    """The array of an NPY file, of whatever shape."""
-    import numpy as np
-
+def exists(text: str) -> bool:
+    """Whether there is anything at that path; False too for what can be no path."""
     try:
-        values: NDArray[np.float64] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path} cannot be read as NPY ({error}); save a plain numeric array with numpy.save"
-        ) from None
-    return values
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def numbers_in(text: str) -> list[float] | None:

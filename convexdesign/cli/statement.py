@@ -13,14 +13,17 @@ from convexdesign.cli.arguments import (
     Decimal,
     Delimiter,
     Direction,
+    Encoding,
     ExistingCounts,
     Formula,
+    Header,
     Interest,
     Items,
     Kind,
     Matrix,
     MaxWeight,
     MinWeight,
+    Names,
     NewMeasurements,
     NoiseVariance,
     PriorInformation,
@@ -58,6 +61,9 @@ class Statement:
     n_new: NewMeasurements = None
     delimiter: Delimiter = None
     decimal: Decimal = None
+    header: Header = None
+    names: Names = None
+    encoding: Encoding = None
 
 
 def states_problem(command: Callable[..., None]) -> Callable[..., None]:

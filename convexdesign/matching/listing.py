@@ -41,7 +41,14 @@ class Listing:
         return f"{self.source}, row {row + self.first}" if self.first else f"{self.source}[{row}]"
 
 
-def read_listing(source: Any, *, delimiter: str | None = None, decimal: str | None = None) -> Listing:
+def read_listing(
+    source: Any,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+) -> Listing:
     """Read a design from a CSV or NPY file, a pandas or polars DataFrame, an array, or a list of names.
 
     One column of text, or a labelled index of the DataFrame, holds names; they may repeat. Raises InputError for several
@@ -50,7 +57,7 @@ def read_listing(source: Any, *, delimiter: str | None = None, decimal: str | No
     if isinstance(source, Listing):
         return source
     if isinstance(source, (str, PathLike)):
-        return _from_file(Path(source), delimiter, decimal)
+        return _from_file(Path(source), {"delimiter": delimiter, "decimal": decimal}, header, encoding)
     if not isinstance(source, np.ndarray) and hasattr(source, "columns"):
         return _from_frame(source)
     if isinstance(source, Sequence) and source and all(isinstance(entry, str) for entry in source):
@@ -64,7 +71,7 @@ def read_listing(source: Any, *, delimiter: str | None = None, decimal: str | No
     return Listing(values, None, None)
 
 
-def _from_file(path: Path, delimiter: str | None, decimal: str | None) -> Listing:
+def _from_file(path: Path, dialect: dict[str, str | None], header: bool | None, encoding: str | None) -> Listing:
     from convexdesign.tables.dialect import read_text_table
     from convexdesign.tables.factors import read_factors
     from convexdesign.tables.npy import read_npy
@@ -73,13 +80,12 @@ def _from_file(path: Path, delimiter: str | None, decimal: str | None) -> Listin
 
     if is_npy(path):
         return Listing(np.array(read_npy(path, ndim=2)), None, None, str(path), 1)
-    text = to_text(read_bytes(path), path, None)
-    dialect = {"delimiter": delimiter, "decimal": decimal}
+    text = to_text(read_bytes(path), path, encoding)
     try:
-        reading = read_text_table(text, header=None, names=None, comment=None, keep_index=True, **dialect)
+        reading = read_text_table(text, header=header, names=None, comment=None, keep_index=True, **dialect)
     except InputError:
         # Names that repeat, or stand in another column than the first.
-        factors = read_factors(path, unique=False, **dialect)
+        factors = read_factors(path, unique=False, encoding=encoding, **dialect)
         labels = {name: column for name, column in factors.columns.items() if isinstance(column[0], str)}
         named = factors.names or _only_labels(labels, str(path))
         numbers = {name: column for name, column in factors.columns.items() if name not in labels}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.files import open_array
 from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.problem.responses import ResponseRows, read_arms
@@ -111,8 +112,8 @@ def _store(values: NDArray[Any], name: str, beside: Path) -> dict[str, Any]:
 def _stored(data: dict[str, Any], name: str, beside: Path) -> NDArray[Any]:
     path = beside.parent / data["path"]
     try:
-        values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+        values: NDArray[Any] = open_array(path)
+    except InputError as error:
         raise InputError(f"{beside}: {name} are stored in {path}, which cannot be read: {error}") from None
     if digest(values) != data["digest"]:
         raise InputError(f"{path}: differs from the {name} this design was made for (digest mismatch)")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.errors import ConvergenceWarning, InputError
+from convexdesign.files import read_regular
 from convexdesign.problem.read import read_vector
 from convexdesign.problemfile.load import load_problem
 from convexdesign.solve import solve
@@ -76,10 +77,7 @@ def check_certificate(certificate: str | PathLike[str], problem: str | PathLike[
     It is the efficiency; for D-optimality its power 1/d is. Raises InputError where the certificate is rejected, with the
     reason.
     """
-    try:
-        text = Path(certificate).read_bytes()
-    except OSError as error:
-        raise InputError(f"{certificate} cannot be read: {error.strerror or error}") from None
+    text = read_regular(Path(certificate), "a certificate")
     return _accepted(text, Path(problem), f"{certificate} is rejected")
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from convexdesign.errors import InputError
+from convexdesign.files import check_nesting, read_regular
 from convexdesign.problemfile.kinds import KINDS
 
 __all__ = ["COMMON", "Document", "FileRef", "Inequalities", "Reference", "depth", "parse"]
@@ -183,21 +184,18 @@ _ALWAYS = frozenset(["title", "statement", "kind", "arms", "arm_names", "referen
 
 def parse(path: Path) -> Document:
     """Read and check one TOML file. Raises InputError naming the file, the field and the remedy."""
+    content = read_regular(path, "a TOML file")
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        data = tomllib.loads(text)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the spelling and the folder") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; give the path of a TOML file") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+        data = tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(
             f"{path} is not valid TOML: {error}. Text needs double quotes, and numbers a digit before the point (0.5)"
         ) from None
+    except (ValueError, RecursionError, MemoryError) as error:  # integers of thousands of digits, brackets without end
+        raise InputError(f"{path} is no problem file: {type(error).__name__}, {str(error)[:200]}") from None
+    check_nesting(data, path)
     _check_kind(path, data)
     try:
         document = Document.model_validate(data)
@@ -209,12 +207,12 @@ def parse(path: Path) -> Document:
 def _check_kind(path: Path, data: dict[str, Any]) -> None:
     name = data.get("kind")
     if not isinstance(name, str):
-        found = "is missing" if name is None else f"must be text, got {name!r}"
+        found = "is missing" if name is None else f"must be text, got {_shown(name)}"
         raise InputError(f"{path}: kind {found}; choose one of {', '.join(KINDS)}")
     if name not in KINDS:
         close = get_close_matches(name, KINDS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
-        raise InputError(f"{path}: kind {name!r} is unknown{hint} The kinds are {', '.join(KINDS)}")
+        raise InputError(f"{path}: kind {_shown(name)} is unknown{hint} The kinds are {', '.join(KINDS)}")
     kind = KINDS[name]
     allowed = {*_ALWAYS, *kind.needs, *kind.takes} | ({"item_names"} if "items" in kind.takes else set())
     for field in data:
@@ -244,6 +242,12 @@ def _explain(error: ValidationError, data: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _shown(value: Any) -> str:
+    """A value for a message; enough of it to be found again."""
+    text = repr(value)
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
 def _sentence(issue: Any, place: str, data: dict[str, Any]) -> str:
     leaf = str(issue["loc"][-1])
     if issue["type"] == "missing":
@@ -256,15 +260,15 @@ def _sentence(issue: Any, place: str, data: dict[str, Any]) -> str:
         known = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(owner.model_fields)}"
         return f"{place} is no field; {known}"
     if issue["type"] == "literal_error":
-        return f"{place} is {issue['input']!r}; it must be {issue['ctx']['expected']}"
+        return f"{place} is {_shown(issue['input'])}; it must be {issue['ctx']['expected']}"
     if issue["type"] in ("float_type", "finite_number"):
-        return f"{place} is {issue['input']!r}; it must be a finite number"
+        return f"{place} is {_shown(issue['input'])}; it must be a finite number"
     if issue["type"] == "list_type":
         matrix = (
             place in ("arms", "items", "targets", "region", "M", "Sigma", "prior_information") or place.count("[") == 1
         )
         remedy = "write one list of numbers per row, [[..], [..]]" if matrix else "write a list of numbers, [..]"
-        return f"{place} is {issue['input']!r}; {remedy}"
+        return f"{place} is {_shown(issue['input'])}; {remedy}"
     if issue["type"] == "int_type":
-        return f"{place} is {issue['input']!r}; indices are whole numbers, counted from 0"
-    return f"{place} is {issue['input']!r}: {issue['msg'].lower()}"
+        return f"{place} is {_shown(issue['input'])}; indices are whole numbers, counted from 0"
+    return f"{place} is {_shown(issue['input'])}: {issue['msg'].lower()}"

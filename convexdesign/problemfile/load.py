@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.files import is_file, open_array
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
 from convexdesign.problem.psd import read_square
@@ -162,6 +164,18 @@ def _quadratic_variance(path: Path, arms: Rows, Sigma: Floats) -> Floats:
     return variance
 
 
+def _as_field(error: InputError) -> str:
+    """What tables advise as arguments, as it is written in a problem file."""
+    text = re.sub(r"(?:pass )?\b(header|names)=(True|False)", lambda f: _table(f"{f[1]} = {f[2].lower()}"), str(error))
+    return re.sub(
+        r"(?:[Pp]ass )?\b(delimiter|decimal|encoding)='([^']*)'", lambda f: _table(f'{f[1]} = "{f[2]}"'), text
+    )
+
+
+def _table(option: str) -> str:
+    return f'write {{ file = "...", {option} }}'
+
+
 class _Reader:
     """Turns fields into arrays, from the file itself or from files beside it; errors name file and field."""
 
@@ -178,7 +192,7 @@ class _Reader:
                 table = read_table(target, **options)
                 rows = replace(read_rows(table.values, field), names=table.names, columns=table.columns)
         except InputError as error:
-            raise InputError(f"{self.path}: {field}: {error}") from None
+            raise InputError(f"{self.path}: {field}: {_as_field(error)}") from None
         if width is not None and rows.values.shape[1] != width:
             raise InputError(
                 f"{self.path}: {field} has rows of {rows.values.shape[1]} numbers where {width} are needed"
@@ -241,11 +255,11 @@ class _Reader:
         if isinstance(given, list | float | int):
             return None
         path = self._beside(given)[0]
-        if path.suffix.lower() != ".npy" or not path.is_file():
+        if path.suffix.lower() != ".npy" or not is_file(path):
             return None
         try:
-            values: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError):
+            values: Floats = open_array(path)
+        except InputError:
             return None  # whoever reads it next says what is wrong
         return values
 
@@ -254,7 +268,7 @@ class _Reader:
         try:
             return read()
         except InputError as error:
-            raise InputError(f"{self.path}: {field}: {error}") from None
+            raise InputError(f"{self.path}: {field}: {_as_field(error)}") from None
 
     def vector(self, field: str, given: list[float], length: int, unit: str) -> Floats:
         if len(given) != length:
@@ -270,7 +284,7 @@ class _Reader:
         try:
             return read_vector(target, n, names=names, unlisted=unlisted, **options)
         except InputError as error:
-            raise InputError(f"{self.path}: {field}: {error}") from None
+            raise InputError(f"{self.path}: {field}: {_as_field(error)}") from None
 
     def _beside(self, given: str | FileRef) -> tuple[Path, dict[str, Any]]:
         if isinstance(given, str):

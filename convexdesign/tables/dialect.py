@@ -121,14 +121,19 @@ def _split(text: str, delimiter: str, comment: str | None, skipped: int) -> Iter
 
 
 def _most_numeric(text: str, dialects: list[tuple[str, str]], comment: str | None) -> tuple[str, str]:
-    """The dialect in which most cells are numbers: its complaint is the one worth reporting."""
+    """The dialect whose complaint is worth reporting: one that splits all lines alike, and most cells into numbers."""
 
-    def score(pair: tuple[str, str]) -> int:
+    def score(pair: tuple[str, str]) -> tuple[bool, int]:
         try:
-            cells = [cell for line in _split(text, pair[0], comment, 0) for cell in line.cells]
+            lines = [line.cells for line in _split(text, pair[0], comment, 0) if line.cells]
         except InputError:
-            cells = []
-        return sum(1 if kind(cell, pair[1]) == "number" else -1 for cell in cells) if cells else -(10**9)
+            return False, -(10**9)
+        if len(text) >= _SAMPLE:
+            lines = lines[:-1]  # cut off within
+        widths = {len(cells) for cells in lines}
+        cells = [cell for line in lines for cell in line]
+        numbers = sum(1 if kind(cell, pair[1]) == "number" else -1 for cell in cells)
+        return len(widths) == 1 and widths != {1}, numbers if cells else -(10**9)
 
     return max(dialects, key=score)
 

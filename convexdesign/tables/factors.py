@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +38,12 @@ class Factors:
 
 
 def read_factors(
-    path: str | PathLike[str], *, delimiter: str | None = None, decimal: str | None = None, unique: bool = True
+    path: str | PathLike[str],
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    unique: bool = True,
 ) -> Factors:
     """Read factor settings from a CSV file with a header, one setting a row.
 
@@ -57,11 +63,11 @@ def read_factors(
     path = Path(path)
     if is_npy(path):
         raise InputError(f"{path} is an NPY file, whose columns have no names; give the factors as CSV with a header")
+    text = to_text(read_bytes(path), path, encoding)
     try:
-        return _read(to_text(read_bytes(path), path, None), delimiter, decimal, unique)
+        return _read(text, delimiter, decimal, unique)
     except InputError as error:
-        text = str(error)
-        raise error if text.startswith(str(path)) else InputError(f"{path}: {text}") from None
+        raise InputError(f"{path}: {error}") from None
 
 
 def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -> Factors:
@@ -91,16 +97,37 @@ def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -
 
 
 def _rows(text: str, delimiter: str | None) -> list[tuple[int, list[str]]]:
-    """Lines that are not blank, with their numbers."""
-    first = text.lstrip("\r\n").splitlines()[0]
+    """Lines that are not blank, with their numbers; a header that lacks a cell, as R writes it, gets an empty first one."""
     if delimiter is None:
-        present = [mark for mark in DELIMITERS if mark in first]
-        if len(present) > 1:
-            raise InputError(f"the header holds several delimiters ({' '.join(map(repr, present))}); pass delimiter=")
-        delimiter = present[0] if present else ","
-    elif len(delimiter) != 1:
+        delimiter = _delimiter(text)
+    elif len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(f"delimiter must be one character, got {delimiter!r}")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
+    rows = _split(text, delimiter)
+    if len(rows) > 1 and {len(cells) for _, cells in rows[1:]} == {len(rows[0][1]) + 1}:
+        rows[0] = (rows[0][0], ["", *rows[0][1]])
+    return rows
+
+
+def _delimiter(text: str) -> str:
+    """The mark in the header; blanks where they split all lines alike."""
+    first = re.sub(r'"[^"]*"', '""', text.lstrip("\r\n").splitlines()[0])
+    present = [mark for mark in DELIMITERS if mark in first]
+    if len(present) > 1:
+        raise InputError(f"the header holds several delimiters ({' '.join(map(repr, present))}); pass delimiter=")
+    if present or " " not in first.strip():
+        return present[0] if present else ","
+    try:
+        rows = _split(text, " ")
+    except InputError:
+        return ","
+    widths = {len(cells) for _, cells in rows[1:]}
+    return " " if len(widths) == 1 and widths <= {len(rows[0][1]), len(rows[0][1]) + 1} and widths != {1} else ","
+
+
+def _split(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    lines = io.StringIO(text, newline="")
+    source = (line.strip(" ") for line in lines) if delimiter == " " else lines
+    reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True, strict=True)
     rows = []
     try:
         for cells in reader:

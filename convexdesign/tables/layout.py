@@ -15,7 +15,9 @@ from convexdesign.tables.cells import THOUSANDS, kind, looks_numeric, number, nu
 __all__ = ["Line", "Reading", "lay_out"]
 
 # Headers under which a column of numbers is more likely a label than a feature.
-_LABELS = frozenset(["id", "index", "idx", "row", "arm", "arms", "item", "name", "names", "label", "no", "nr", "#"])
+_LABELS = frozenset(
+    ["id", "index", "idx", "row", "run", "arm", "arms", "item", "name", "names", "label", "no", "nr", "#"]
+)
 
 
 @dataclass(frozen=True)
@@ -227,8 +229,8 @@ def _row_names(body: list[Line]) -> tuple[str, ...]:
             raise InputError(f"line {row.number}: the row has no name in the first column; give it one")
         if name in seen:
             raise InputError(
-                f"lines {seen[name]} and {row.number} have the same name, {name!r}; row names must differ "
-                "(pass names=False if the first column does not name the rows)"
+                f"lines {seen[name]} and {row.number} have the same name, {name!r}; row names must differ: number them, delete "
+                "the column, or, where it is a factor, give a formula (--formula, features.model_matrix)"
             )
         seen[name] = row.number
     return tuple(seen)
@@ -274,7 +276,13 @@ def _refuse_cell(row: Line, i: int, start: int, j: int, column: str, found: str,
     place = _place(row, i, start, j, column)
     if found == "missing":
         raise InputError(f"{place} is missing; fill it in or delete the row")
-    raise InputError(f"{place} is not a number; {_remedy(row.cells[start + j], decimal)}")
+    cell = row.cells[start + j]
+    if not looks_numeric(cell) and not any(mark.isdigit() for mark in cell):
+        raise InputError(
+            f"{place} is not a number; correct it, or, where the column is a factor, give a formula (--formula, "
+            "features.model_matrix)"
+        )
+    raise InputError(f"{place} is not a number; {_remedy(cell, decimal)}")
 
 
 def _remedy(cell: str, decimal: str) -> str:

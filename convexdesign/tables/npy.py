@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.files import open_array
 
 __all__ = ["read_npy"]
 
@@ -16,12 +17,7 @@ _ROWS_PER_CHECK = 65_536
 
 def read_npy(path: Path, ndim: int) -> NDArray[np.float64]:
     """The array of an NPY file as float64 with `ndim` dimensions; float64 files stay memory-mapped."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path} cannot be read as NPY ({error}); save a plain numeric array with numpy.save"
-        ) from None
+    array = open_array(path)
     if array.dtype.kind not in "fiub":
         raise InputError(f"{path} holds numbers of type {array.dtype}; save it as float64")
     if ndim == 1 and array.ndim == 2 and 1 in array.shape:

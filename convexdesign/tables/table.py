@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.files import is_file
 from convexdesign.tables.dialect import read_text_table
 from convexdesign.tables.npy import read_npy
 from convexdesign.tables.text import NPY_MAGIC, read_bytes, to_text
@@ -73,6 +74,8 @@ def read_table(
 
 def is_npy(path: Path) -> bool:
     """Whether the file is NPY by its first bytes, or by its name where it cannot be read."""
+    if not is_file(path):
+        return False
     try:
         with path.open("rb") as file:
             magic = file.read(len(NPY_MAGIC)) == NPY_MAGIC

@@ -6,11 +6,9 @@ import codecs
 from pathlib import Path
 
 from convexdesign.errors import InputError
+from convexdesign.files import MAX_TEXT_BYTES, read_regular
 
 __all__ = ["MAX_TEXT_BYTES", "NPY_MAGIC", "read_bytes", "to_text"]
-
-# Parsing text cell by cell costs about a second and 50 MB of memory per million numbers; NPY costs neither.
-MAX_TEXT_BYTES = 64 * 2**20
 
 NPY_MAGIC = b"\x93NUMPY"
 
@@ -34,21 +32,8 @@ _OTHER_FORMATS = (
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a text table. Raises InputError if it is missing, empty or over MAX_TEXT_BYTES."""
-    try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; give the path of a CSV or NPY file")
-        size = path.stat().st_size
-        if size > MAX_TEXT_BYTES:
-            raise InputError(
-                f"{path} has {size / 2**20:.0f} MiB; text tables are read up to {MAX_TEXT_BYTES // 2**20} MiB. "
-                "Save the numbers as NPY (numpy.save) and give that file instead: it is read without copying"
-            )
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the spelling and the folder") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    """The content of a text table. Raises InputError if it is missing, empty, no regular file or over MAX_TEXT_BYTES."""
+    data = read_regular(path, "a CSV or NPY file")
     if not data.strip():
         raise InputError(f"{path} is empty; a table needs at least one row of numbers")
     return data

@@ -17,6 +17,7 @@ from convexdesign.cli.experiment.opening import labels, some
 from convexdesign.cli.observing import DELIMITERS
 from convexdesign.errors import InputError
 from convexdesign.experiment.delivery import LONGEST_KEY
+from convexdesign.files import is_file
 from convexdesign.tables.cells import THOUSANDS
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def _opened(source: str) -> Iterator[IO[Any]]:
             yield _standard_input()
             return
         path = Path(source)
-        if not path.is_file():
+        if not is_file(path):
             raise InputError(f"{source}: there is no such file; check the spelling and the folder")
         with path.open(encoding="utf-8-sig", newline="") as stream:
             yield stream

@@ -1,0 +1,76 @@
+"""What errors advise can be done as they say: arguments in Python, options on the command line, fields in problem files."""
+
+import re
+
+import pytest
+
+import convexdesign as cd
+from convexdesign.problemfile import load_problem
+from convexdesign.tables import read_table
+
+# A table that is unclear, what Python advises, and the options that make it clear.
+UNCLEAR = {
+    "counting names": ("id,one,x\n1,1,2.5\n2,1,3.5\n", "names=True", ["--names"], ["--no-names"]),
+    "numbered runs": ("run,one,x\n1,1,2.5\n2,1,3.5\n", "names=False", ["--names"], ["--no-names"]),
+    "numbered columns": ("0,1,2\n0.5,1.5,2.5\n3.5,1.5,1.5\n", "header=True", ["--header"], ["--no-header"]),
+    "codes": ("1,5\n2,6\n3,9\n", "decimal= to say", ["--delimiter", ","], ["--decimal", ","]),
+    "encoding": ("name,one,x\nM\xfcller,1,2.5\nb,1,3.5\n", "encoding='cp1252'", ["--encoding", "cp1252"], None),
+}
+
+
+@pytest.mark.parametrize(("text", "argument", "first", "second"), UNCLEAR.values(), ids=UNCLEAR.keys())
+def test_the_advice_of_the_command_line_is_made_of_its_options(cli, tmp_path, text, argument, first, second):
+    path = tmp_path / "arms.csv"
+    path.write_text(text, encoding="cp1252")
+    with pytest.raises(cd.InputError, match=argument):
+        read_table(path)
+    command = ("solve", path, "--problem", "d-optimal")
+    refused = cli(*command)
+    assert refused.code == 2
+    assert argument not in refused.err
+    found = set()
+    for options in filter(None, (first, second)):
+        assert options[0] in refused.err
+        result = cli(*command, *options, "--json")
+        assert result.code == 0, result.err
+        found.add(result.out.partition('"method"')[0])
+    assert len(found) == (1 if second is None else 2)  # the options differ in what they make of it
+
+
+def test_problem_files_advise_their_own_fields(tmp_path):
+    (tmp_path / "arms.csv").write_text("id,one,x\n1,1,2.5\n2,1,3.5\n")
+    path = tmp_path / "p.toml"
+    path.write_text('title = "t"\nkind = "d-optimal"\narms = "arms.csv"\n')
+    with pytest.raises(cd.InputError, match=r'write \{ file = "...", names = true \}'):
+        load_problem(path)
+    path.write_text('title = "t"\nkind = "d-optimal"\narms = { file = "arms.csv", names = true }\n')
+    assert load_problem(path).arms.names == ("1", "2")
+
+
+def test_thousands_marks_repeated_names_and_factors_are_called_so(cli, tmp_path):
+    path = tmp_path / "arms.csv"
+    for text, words in (
+        (
+            "name;one;x\na;1.000,0;2,5\nb;1.000,0;3,5\n",
+            "'1.000,0' is not a number; write numbers .* thousands separators",
+        ),
+        ("name,one,x\na,1,2.5\na,1,2.5\nb,1,3.5\n", "same name, 'a'; .*--formula"),
+        ('"supplier" "x"\n"1" "a" 2.5\n"2" "b" 3.5\n', "'a' is not a number; .* factor, give a formula"),
+    ):
+        path.write_text(text)
+        result = cli("solve", path, "--problem", "d-optimal")
+        assert result.code == 2
+        assert re.search(words, result.err), result.err
+
+
+def test_tables_as_r_writes_them_with_and_without_a_formula(cli, tmp_path):
+    """write.table: blanks, quotes, and a header without a cell for the row names."""
+    path = tmp_path / "arms.txt"
+    path.write_text('"one" "x"\n"a" 1 2.5\n"b" 1 3.5\n"c" 1 7\n')
+    plain = cli("solve", path, "--problem", "d-optimal", "--json")
+    assert '"names": ["a", "b", "c"]' in plain.out
+    by_formula = cli("solve", path, "--problem", "d-optimal", "--formula", "0 + one + x", "--json")
+    assert '"names": ["a", "b", "c"]' in by_formula.out
+    path.write_text('"supplier" "x"\n"1" "a" 2.5\n"2" "b" 3.5\n"3" "c" 7\n')
+    result = cli("solve", path, "--problem", "d-optimal", "--formula", "supplier", "--json")
+    assert '"columns": ["Intercept", "supplier[T.b]", "supplier[T.c]"]' in result.out
