@@ -18,7 +18,7 @@ from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
 from convexdesign.experiment.admission import Receipt, admit, batch_of
 from convexdesign.experiment.changes import amendment, missing, withdrawal
-from convexdesign.experiment.columns import pulls, summary
+from convexdesign.experiment.columns import summary
 from convexdesign.experiment.delivery import checked_key, reward_rows, summary_under
 from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained
 from convexdesign.experiment.folding import fold
@@ -152,7 +152,9 @@ class Experiment:
         with self._lock:
             self._advance(asking=False)
             finished = self._ledger.finished
-        return None if finished is None else result_from(finished)
+            if finished is None:
+                return None
+            return result_from(finished, self._replay.follow(self._ledger).assumption)
 
     def status(self) -> Standing:
         """Where the experiment stands; nothing is planned or written."""
@@ -429,8 +431,7 @@ class Experiment:
         if current is not None:
             if not current.lost.any():
                 return None, None
-            body = {"batch": len(self._ledger.batches), "memory": current.memory, "designs": []}
-            return Draft(Kind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost)), None
+            return self._replay.replacement(self._ledger), None
         try:
             draft = self._replay.plan(self._ledger, self.design_seconds)
         except UnidentifiableError as error:

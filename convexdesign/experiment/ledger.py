@@ -139,6 +139,16 @@ class Ledger:
         return sorted({arm for step in self.steps if isinstance(step, Withdrawal) for arm in step.arms})
 
     @property
+    def asked_for(self) -> int:
+        """All pulls that were ever asked for, whatever became of them."""
+        return sum(asked.batch.total for asked in self.batches)
+
+    @property
+    def asked_in_vain(self) -> int:
+        """Those of them that are in no complete round that counts: missing, set aside, or of a round that goes on."""
+        return self.asked_for - sum(round_.folded.total for round_ in self.rounds if round_.folded is not None)
+
+    @property
     def phase(self) -> Phase:
         """What is waited for."""
         if self.stopped is not None:

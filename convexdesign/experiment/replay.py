@@ -87,16 +87,36 @@ class Replay:
         """
         algorithm = self.follow(ledger)
         draft = _copy(algorithm)
+        draft.asked_in_vain(ledger.asked_in_vain)
         designer = Designer(seconds, _last_weights(ledger, algorithm.arms.shape[0]), algorithm._usable)
         draft.design_with(designer)
         try:
             if draft.done:
-                return Draft(Kind.FINISHED, {"result": result_record(draft.result()), "doubts": self.doubts})
+                return self._finished(draft)
             counts = pulls(draft.ask().counts)
         finally:
             self.attempts = designer.record()
         body = {"batch": len(ledger.batches), "memory": draft.memory(), "replaces": None, "designs": self.attempts}
         return Draft(Kind.ASKED, body | counts)
+
+    def replacement(self, ledger: Ledger) -> Draft:
+        """The event after results of a round went missing: as many pulls again, or the end where they are too many.
+
+        Limits count what is asked for. A round that cannot be completed within them tells nothing: which of its results are
+        there need not have been known beforehand.
+        """
+        current = ledger.current
+        assert current is not None
+        algorithm = self.follow(ledger)
+        if int(current.lost.sum()) > algorithm.max_samples - ledger.asked_for:
+            draft = _copy(algorithm)
+            draft.stop()
+            return self._finished(draft)
+        body = {"batch": len(ledger.batches), "memory": current.memory, "designs": []}
+        return Draft(Kind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost))
+
+    def _finished(self, algorithm: Identifier) -> Draft:
+        return Draft(Kind.FINISHED, {"result": result_record(algorithm.result()), "doubts": self.doubts})
 
 
 def _copy(algorithm: Identifier) -> Identifier:
@@ -115,12 +135,12 @@ def _last_weights(ledger: Ledger, n: int) -> NDArray[np.float64] | None:
 
 
 def result_record(result: Result) -> dict[str, Any]:
-    """A result as plain data."""
-    record = {name: value for name, value in vars(result).items() if name != "status"}
+    """A result as plain data, but for what it rests on, which the specification says."""
+    record = {name: value for name, value in vars(result).items() if name not in ("status", "assumption")}
     return {name: list(v) if isinstance(v, tuple) else v for name, v in record.items()} | {"status": result.status.name}
 
 
-def result_from(record: dict[str, Any]) -> Result:
-    """The result that `result_record` gave."""
+def result_from(record: dict[str, Any], assumption: str) -> Result:
+    """The result that `result_record` gave, with what it rests on."""
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
-    return Result(**values | {"status": Status[record["status"]]})
+    return Result(**values | {"status": Status[record["status"]], "assumption": assumption})

@@ -21,9 +21,10 @@ class Standing:
     phase: what it waits for. batch: the open one, with pulls asked, told, and outstanding; None where none is open.
     rounds: those that are complete. survivors, above, below: items, as in `identification.Result`. pulls_told: results
     that count, in all; pulls_missing were marked as missing, pulls_set_aside belong to batches that count no more.
-    guarantee: what the answer is worth; void: the data contradict what it rests on. events: entries in the log.
-    max_samples, budget: limits on all measurements, None where there is none. best_guess: what the answer would be now
-    (items), and p_value: of it being wrong, valid at any time; None where the algorithm has none, or no round is complete.
+    guarantee: what the answer is worth, and if what; assumption: the algorithm's own; void: the data contradict that.
+    events: entries in the log. pulls_asked: all that were ever asked for, whatever became of them; max_samples, budget:
+    limits on these, None where there is none. best_guess: what the answer would be now (items), and p_value: of it being
+    wrong, valid at any time under the assumption; None where the algorithm has none, or no round is complete.
     """
 
     phase: Phase
@@ -49,6 +50,8 @@ class Standing:
     budget: int | None = None
     best_guess: tuple[int, ...] | None = None
     p_value: float | None = None
+    pulls_asked: int = 0
+    assumption: str = ""
 
     @property
     def outstanding(self) -> int:
@@ -93,6 +96,8 @@ def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Sta
         budget=budget,
         best_guess=None if guess is None else guess.answer,
         p_value=None if guess is None else 1.0 - guess.answer_confidence,
+        pulls_asked=ledger.asked_for,
+        assumption=algorithm.assumption,
     )
 
 
@@ -104,12 +109,13 @@ def guarantee(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> str:
     missing = sum(int(a.missing.sum()) for a in ledger.batches)
     if missing:
         results = "1 missing result" if missing == 1 else f"{missing:,} missing results"
-        provided.append(f"the {results} (asked for again) went missing whatever the values were")
+        again = "" if ledger.finished is not None and ledger.current is not None else " (asked for again)"
+        provided.append(f"the {results}{again} went missing whatever the values were")
     if ledger.withdrawn:
         provided.append("arms were withdrawn whatever their rewards were")
     if ledger.amendments:
         provided.append("what was amended was amended whatever answer it leads to")
-    promise = _promise(ledger.finished, algorithm)
+    promise = f"{_promise(ledger.finished, algorithm)}, if {algorithm.assumption}"
     return promise if not provided else f"{promise}, provided that {' and '.join(provided)}"
 
 

@@ -95,6 +95,11 @@ class AdaptiveBurnIn(AskTell):
         return sum(stage.total for stage in self._stages)
 
     @property
+    def pulls(self) -> tuple[Counts, Counts]:
+        """The pulls (n,), (n,) of the two stages so far."""
+        return self._stages[0].count, self._stages[1].count
+
+    @property
     def contradicted(self) -> bool:
         """Whether some interval is empty: the known bounds are wrong, or the probability delta has struck."""
         return bool(np.any(self._low > self._high))

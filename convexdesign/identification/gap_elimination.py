@@ -50,8 +50,9 @@ class GapElimination(Identifier):
             self._allocation = self._design(variances)
             self._allocated_for = self.standing.undecided
         confidence = np.log(8.0 * number**2 * self.items.shape[0] / self.delta)
-        tau = constant * 4.0**number * self._allocation.value * confidence
-        return np.ceil(tau * self._allocation.weights)
+        with np.errstate(over="ignore", invalid="ignore"):  # what cannot be counted is not asked for
+            tau = constant * np.exp2(2.0 * number) * self._allocation.value * confidence
+            return np.asarray(np.ceil(tau * self._allocation.weights))
 
     def _design(self, variances: Floats) -> Allocation:
         """The design of the next round: the best one for what is undecided."""

@@ -13,6 +13,7 @@ from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, LevelSet, Objective
 from convexdesign.problem.read import Rows
+from convexdesign.problem.same_items import nearly_zero, same_items
 
 __all__ = ["BestArmGoal", "Goal", "LevelSetGoal", "Standing", "goal_for"]
 
@@ -54,8 +55,8 @@ class BestArmGoal:
 
     @cached_property
     def group(self) -> Indices:
-        """(m,): equal numbers for equal items, which no measurement can or need tell apart."""
-        return np.asarray(np.unique(self.values, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
+        """(m,): equal numbers for items equal up to rounding, which no measurement can or need tell apart."""
+        return same_items(self.values)
 
     def start(self) -> Standing:
         """Everything undecided."""
@@ -67,31 +68,38 @@ class BestArmGoal:
         return bool(np.all(group == group[0]))
 
     def allocation(self, arms: Any, standing: Standing, noise_variance: Floats) -> DesignProblem:
-        """The XY-allocation on the surviving items."""
-        return DesignProblem.xy_allocation(arms, self.values[standing.undecided], noise_variance=noise_variance)
+        """The XY-allocation on the surviving items, one of each that are equal."""
+        items = self.values[self._one_of_each(standing.undecided)]
+        return DesignProblem.xy_allocation(arms, items, noise_variance=noise_variance)
+
+    def _one_of_each(self, items: Indices) -> Indices:
+        """Of some items, increasing, the first of all that are equal."""
+        return items[np.sort(np.unique(self.group[items], return_index=True)[1])]
 
     def decide(self, standing: Standing, theta: Floats, accuracy: float) -> Standing:
-        """Drop every item that another survivor beats by more than `accuracy` under theta."""
-        scores = self.values[standing.undecided] @ theta
-        return replace(standing, undecided=standing.undecided[scores.max() - scores <= accuracy])
+        """Drop every item that another survivor beats by more than `accuracy` under theta, with all its copies."""
+        first = self._one_of_each(standing.undecided)
+        scores = self.values[first] @ theta
+        left = self.group[first[scores.max() - scores <= accuracy]]
+        return replace(standing, undecided=standing.undecided[np.isin(self.group[standing.undecided], left)])
 
     def answer(self, standing: Standing, theta: Floats | None = None) -> tuple[int, ...]:
-        """The survivors; with an estimate theta the best of them alone."""
-        survivors = standing.undecided
-        if theta is not None:
-            survivors = survivors[[int(np.argmax(self.values[survivors] @ theta))]]
-        return as_tuple(survivors)
+        """The survivors; with an estimate theta the best of them, and its copies."""
+        if theta is None:
+            return as_tuple(standing.undecided)
+        return as_tuple(self.conclude(standing, theta).undecided)
 
     def conclude(self, standing: Standing, theta: Floats) -> Standing:
         """What theta alone says: the best item, and its copies, are left."""
-        scores = self.values[standing.undecided] @ theta
-        group = self.group[standing.undecided]
-        return replace(standing, undecided=standing.undecided[group == group[int(np.argmax(scores))]])
+        first = self._one_of_each(standing.undecided)
+        best = self.group[first[int(np.argmax(self.values[first] @ theta))]]
+        return replace(standing, undecided=standing.undecided[self.group[standing.undecided] == best])
 
     def gaps(self, theta: Floats) -> Floats:
-        """(m,): how far each item is from being the answer, (z* - z)'theta; zero for the best item."""
-        best = self.values[int(np.argmax(self.values @ theta))]
-        return np.asarray((best - self.values) @ theta)
+        """(m,): how far each item is from being the answer, (z* - z)'theta; zero for the best item and its copies."""
+        best = int(np.argmax(self.values @ theta))
+        gaps = (self.values[best] - self.values) @ theta
+        return np.where(self.group == self.group[best], 0.0, gaps)
 
     def oracle(self, arms: Any, theta: Floats, noise_variance: Floats, epsilon: float = 0.0) -> DesignProblem | None:
         """The best-arm oracle on the items more than epsilon worse than the best; None where there are none.
@@ -103,8 +111,9 @@ class BestArmGoal:
         wanted = (self.group != self.group[best]) & (gaps > epsilon if epsilon > 0 else True)
         if not wanted.any():
             return None
-        wanted[best] = True
-        return DesignProblem.best_arm_oracle(arms, self.values[wanted], theta=theta, noise_variance=noise_variance)
+        chosen = self._one_of_each(np.flatnonzero(wanted))
+        chosen = np.sort(np.append(chosen, best))
+        return DesignProblem.best_arm_oracle(arms, self.values[chosen], theta=theta, noise_variance=noise_variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +133,14 @@ class LevelSetGoal:
         """The items (m, d) as numbers."""
         return np.asarray(self.items.values, dtype=float)
 
+    @cached_property
+    def zero(self) -> NDArray[np.bool_]:
+        """(m,): whether an item is zero, up to rounding."""
+        return nearly_zero(self.values)
+
     def start(self) -> Standing:
-        """Everything undecided but zero items: their value is 0 without a measurement."""
-        zero = ~self.values.any(axis=1)
+        """Everything undecided but items that are zero, up to rounding: their value is 0 without a measurement."""
+        zero = self.zero
         known, nothing = np.flatnonzero(zero), NONE
         above, below = (known, nothing) if self.threshold < 0 else (nothing, known)
         return Standing(np.flatnonzero(~zero), above, below)
@@ -177,7 +191,7 @@ class LevelSetGoal:
 
         Zero items need no measurement and are left out. Raises InputError for an item on the threshold.
         """
-        wanted = self.values.any(axis=1) & (self.gaps(theta) > epsilon if epsilon > 0 else True)
+        wanted = ~self.zero & (self.gaps(theta) > epsilon if epsilon > 0 else True)
         if not wanted.any():
             return None
         return DesignProblem.level_set_oracle(

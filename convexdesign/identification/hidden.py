@@ -57,7 +57,8 @@ def hidden_directions(space: RowSpace, goal: Goal, standing: Standing) -> tuple[
     classes = np.unique(np.round(parts / (SAME * size)), axis=0, return_inverse=True)[1].ravel()
     reference = int(np.argmax(classes == np.bincount(classes).argmax()))
     differences = values - values[reference]
-    apart = np.flatnonzero(~space.contains(differences) & differences.any(axis=1))
+    others = goal.group[items] != goal.group[items[reference]]  # copies need not be told apart
+    apart = np.flatnonzero(~space.contains(differences) & others)
     return [f"item {items[k]} from item {items[reference]}" for k in apart], differences[apart]
 
 

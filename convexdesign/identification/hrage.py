@@ -15,7 +15,7 @@ from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn, positiv
 from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.burn_in import BURN_INS, burn_in_budget, check_burn_in, head_plan
 from convexdesign.identification.gap_elimination import GapElimination
-from convexdesign.identification.identifier import CONTRADICTION_LEVEL
+from convexdesign.identification.identifier import CONTRADICTION_LEVEL, noise_up_to
 from convexdesign.identification.result import Status
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem import DesignProblem
@@ -26,6 +26,8 @@ __all__ = ["HRage"]
 
 Floats = NDArray[np.float64]
 
+# Of the probability that a warning is wrong, what the burn-in gets; later batches get the rest.
+BURN_IN_SHARE = 0.5
 MARGINS = ("achieved", "fixed")
 # Budgets that do not look at the design they are for need one that is optimal to this gap, far less than their slack.
 OPTIMAL_ENOUGH = 1e-2
@@ -91,6 +93,8 @@ class HRage(GapElimination):
         self.variance_bounds = variance_range(variance_bounds, needs)
         self.variances: Floats | None = self.known_variances
         self._least_variances: Floats | None = None
+        # Ends of the variances by the burn-in, wide enough for warnings.
+        self._believable: tuple[Floats, Floats] | None = None
         self.burn_in_kind = burn_in
         if needs is not None and self.variance_bounds is not None:
             check_burn_in(burn_in, self.variance_bounds)
@@ -149,6 +153,17 @@ class HRage(GapElimination):
             self.burn_in = self._start_burn_in(HeadPlan.of(self._usable_rows, *weights), record["budget"])
         self.burn_in.resume(counts[self._usable], {})
 
+    @property
+    def assumption(self) -> str:
+        if self.known_variances is not None:
+            return noise_up_to("the known ones")
+        law = "Gaussian" if self.noise == "gaussian" else "strictly sub-Gaussian"
+        between = ""
+        if self.variance_bounds is not None:
+            low, high = self.variance_bounds
+            between = f" between {low:g} and {high:g}"
+        return f"rewards have means x'theta and independent {law} noise of variances x'Sigma x{between}"
+
     def _plug_in(self) -> tuple[Floats, float]:
         assert self.variances is not None
         # Known variances and upper ends leave out the factor 1.5 that estimates may be off.
@@ -157,42 +172,49 @@ class HRage(GapElimination):
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         if self.known_variances is not None:
             return self.known_variances, self.known_variances
-        if self.rounds:
-            # What the burn-in promises; rewards that deny it also tell of noise that is no quadratic form x'Sigma x.
-            if self._least_variances is not None:
-                return self._least_variances, self.variances
-            return 0.5 * self._plug_in()[0], 1.5 * self._plug_in()[0]
+        if self._believable is not None:
+            # What the burn-in says, at the level of warnings, which is far stricter than delta; rewards that deny it also
+            # tell of noise that is no quadratic form x'Sigma x.
+            return self._believable
         return self.variance_bounds
 
     def _remedy(self) -> str:
         if self.known_variances is not None or self.variance_model is None:
             return super()._remedy()
         other = "use MartingaleElimination, which holds for VARIANCES of any form, or known_variances, and start again"
-        if self.rounds or self.variance_bounds is None:
+        ends = self._believable
+        if self.variance_bounds is None or (ends is not None and bool(np.all(ends[0] <= ends[1]))):
             # Wider bounds would not help: the limits are those of the fitted model.
             return f"the limits are what the model x'Sigma x allows, so that the noise is of another form; {other}"
         return f"give wider bounds and start again; if they are right, the noise is not of the form x'Sigma x: {other}"
 
-    def _doubt(self, observations: Observations) -> str | None:
-        if isinstance(self.burn_in, AdaptiveBurnIn) and self.burn_in.contradicted:
-            return "no variances fit both the burn-in and the bounds"
-        model = self.variance_model
-        if isinstance(self.burn_in, Head) and model is not None and not self.rounds:
-            off = np.flatnonzero(np.abs(model.unclipped - model.variances) > model.error_bound(CONTRADICTION_LEVEL))
-            if off.size:
-                estimate, arm = model.unclipped[off[0]], self._usable[off[0]]
-                return f"the burn-in estimates variance {estimate:g} for arm {self._arm_name(int(arm))}, outside the bounds"
-        return super()._doubt(observations)
+    def _doubt(self, observations: Observations, share: float = 1.0) -> str | None:
+        if self._believable is None:
+            return super()._doubt(observations, share if self.known_variances is not None else share - BURN_IN_SHARE)
+        low, high = self._believable
+        empty = np.flatnonzero(low > high)
+        if empty.size and self.variance_model is not None:
+            arm = int(empty[0])
+            estimate = self.variance_model.unclipped[int(np.flatnonzero(self._usable == arm)[0])]
+            return (
+                f"the burn-in estimates variance {estimate:g} for arm {self._arm_name(arm)}, outside the bounds; no variances "
+                "fit both"
+            )
+        return super()._doubt(observations, share - BURN_IN_SHARE)
 
     def _plan(self) -> NDArray[Any] | Status:
         if self.variances is not None:
             return super()._plan()
         if self.burn_in is None:
             self.burn_in = self._start_burn_in()
-        if isinstance(self.burn_in, Head) and self.burn_in.budget > self.max_samples:
+        if isinstance(self.burn_in, Head) and self._burn_in_left(self.burn_in) > self.pulls_left:
             # A burn-in that cannot be finished would be wasted.
             return Status.UNDECIDED
         return self._on_all_arms(self.burn_in.ask().counts)
+
+    def _burn_in_left(self, burn_in: Head) -> int:
+        """The pulls that the burn-in still needs."""
+        return int(burn_in.stage_2.sum()) + (int(burn_in.stage_1.sum()) if burn_in.theta is None else 0)
 
     def _learn(self, observations: Observations) -> None:
         if self.variances is not None:
@@ -204,6 +226,7 @@ class HRage(GapElimination):
         if self.burn_in.done:
             least, self.variances = self._proven()
             self._least_variances = least
+            self._believable = self._ends_for_warnings()
 
     def _proven(self) -> tuple[Floats | None, Floats]:
         """Lower ends, if the margin is the achieved one, and the variances (n,) to plug in: upper ends or estimates."""
@@ -223,6 +246,27 @@ class HRage(GapElimination):
             return None, self._of_all_arms(estimates, estimates.max())
         high = positive(high)
         return self._of_all_arms(low, 0.0), self._of_all_arms(high, high.max())
+
+    def _ends_for_warnings(self) -> tuple[Floats, Floats] | None:
+        """Ends (n,), (n,) of the variances that the burn-in leaves wrong with the probability of warnings, far below delta.
+
+        The event of `IntervalBound` at that level, divided among the phases at which an adaptive burn-in might have ended.
+        If the noise is as assumed the true variances lie between, but with that probability. None where nothing is known.
+        """
+        burn_in, bounds = self.burn_in, self.variance_bounds or (0.0, np.inf)
+        level, (low, high) = BURN_IN_SHARE * CONTRADICTION_LEVEL, bounds
+        if isinstance(burn_in, AdaptiveBurnIn):
+            phase, pulls, model = len(burn_in.phases), burn_in.pulls, burn_in.phases[-1].model
+            level /= phase * (phase + 1)
+        else:
+            assert isinstance(burn_in, Head)
+            pulls, model = (burn_in.stage_1, burn_in.stage_2), burn_in.result()
+        least, most = IntervalBound.of(burn_in.plan, *pulls, level, self.noise).intervals(model.unclipped, low, high)
+        if not np.isfinite(most).all():
+            return None
+        if np.all(least <= most):  # else it is a contradiction, and stays one
+            most = positive(most)
+        return self._of_all_arms(least, least.min()), self._of_all_arms(most, most.max())
 
     def _of_all_arms(self, values: Floats, otherwise: float) -> Floats:
         """Values of the usable arms, (n,); arms that cannot be pulled play no part in what follows."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Identifier", "probability", "whole_limit"]
+__all__ = ["Identifier", "noise_up_to", "probability", "total_pulls", "whole_limit"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -36,7 +36,7 @@ Statement = Callable[[Rows, Floats], DesignProblem]
 
 # All pulls together must fit into int64 with room to spare.
 MOST_SAMPLES = 2**62
-# Probability that some batch is wrongly said to contradict the variances.
+# Probability that results are ever wrongly said to contradict what an algorithm assumes; all its tests share it.
 CONTRADICTION_LEVEL = 1e-6
 
 
@@ -45,7 +45,8 @@ class Identifier(AskTell):
 
     arms: (n, d) what can be measured; items: (m, d) what is asked about, the arms by default. delta: the answer may
     be wrong with this probability. epsilon: settle for an answer that is right up to epsilon (units of the rewards).
-    max_samples: never ask for more pulls than this in all. rng: accepted everywhere, used where something is random.
+    max_samples: never ask for more pulls than this in all (2^62 where there is none). rng: accepted everywhere, used where
+    something is random.
 
     `rounds` holds a Round for each one told, `standing` what is known about the items now, `observations` all rewards.
     Raises InputError for inputs that make no sense, UnidentifiableError for items outside the range of the arms.
@@ -81,6 +82,7 @@ class Identifier(AskTell):
         self._status: Status | None = None
         self._planned: Counts | None = None
         self._warned = False
+        self._in_vain = 0
         self._allocate: Allocate = allocate
         self._usable: Indices = np.arange(self.arms.shape[0])
         if self.goal.settled(self.standing):
@@ -102,6 +104,15 @@ class Identifier(AskTell):
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         """(low, high), scalars or (n,): bounds on the VARIANCES that the guarantee rests on; None where it has none."""
         return None
+
+    @property
+    @abstractmethod
+    def assumption(self) -> str:
+        """What the answer rests on, in words that follow "if"."""
+
+    def _out_of_pulls(self) -> Status:
+        """How it ends when no more pulls may be asked for."""
+        return Status.UNDECIDED
 
     def _span_needed(self) -> Floats | None:
         """Arms whose whole span every design must cover; None where the undecided items decide that."""
@@ -164,6 +175,21 @@ class Identifier(AskTell):
         return self.observations.total
 
     @property
+    def pulls_left(self) -> int:
+        """How many more pulls may be asked for; below zero where others asked for too many."""
+        return self.max_samples - self.samples - self._in_vain
+
+    def asked_in_vain(self, pulls: int) -> None:
+        """Say that so many pulls in all were asked for beside those told: they count towards `max_samples`."""
+        self._in_vain = pulls
+
+    def stop(self) -> None:
+        """End here, with what was told: the open batch cannot be completed within `max_samples`."""
+        self._open = self._planned = None
+        if self._status is None:
+            self._status = self._out_of_pulls()
+
+    @property
     def done(self) -> bool:
         """Whether there is a result. Plans the next batch, where none is planned yet, to know."""
         if self._status is None and self._planned is None:
@@ -171,8 +197,8 @@ class Identifier(AskTell):
             plan = self._plan()
             if isinstance(plan, Status):
                 self._status = plan
-            elif self.samples + float(plan.sum(dtype=float)) > self.max_samples:
-                self._status = Status.UNDECIDED
+            elif total_pulls(plan) > self.pulls_left:
+                self._status = self._out_of_pulls()
             else:
                 self._planned = plan.astype(np.int64)
         return self._status is not None
@@ -232,12 +258,17 @@ class Identifier(AskTell):
             return "correct the known VARIANCES and start again"
         return "give wider bounds (on VARIANCES) and start again"
 
-    def _doubt(self, observations: Observations) -> str | None:
-        """What in the batch just told contradicts the assumptions, or None."""
+    def _doubt(self, observations: Observations, share: float = 1.0) -> str | None:
+        """What in the batch just told contradicts the assumptions, or None.
+
+        Wrong with probability at most `share` of CONTRADICTION_LEVEL over all batches: half of it for single batches,
+        1/(t(t + 1)) of that for batch t, and half for all together.
+        """
         assumed = self._variances_assumed()
         if assumed is None:
             return None
-        level = CONTRADICTION_LEVEL / (2 * self._told * (self._told + 1))
+        half = share * CONTRADICTION_LEVEL / 2.0
+        level = half / (self._told * (self._told + 1))
         arms = contradicted_arms(observations, *assumed, level)
         low, high = (np.broadcast_to(end, self.arms.shape[0]) for end in assumed)
         if arms.size:
@@ -250,7 +281,7 @@ class Identifier(AskTell):
         # All batches together are looked at after 1, 2, 4, 8, ... of them: errors that gross are found early.
         due = self._told & (self._told - 1) == 0
         theta = self.rounds[-1].theta if self.rounds else None
-        if due and too_far_from_any_line(self._arm_rows, self.observations, high, CONTRADICTION_LEVEL / 2.0, theta):
+        if due and too_far_from_any_line(self._arm_rows, self.observations, high, half, theta):
             return f"the rewards are further from every linear model than variances up to {high.max():g} allow"
         return None
 
@@ -308,6 +339,7 @@ class Identifier(AskTell):
             rounds=len(self.rounds),
             delta=self.delta,
             epsilon=self.epsilon if status is Status.EPSILON_GOOD else 0.0,
+            assumption=self.assumption,
         )
 
     # ---------------------------------------------------------------- display
@@ -352,6 +384,18 @@ class Identifier(AskTell):
         )
 
 
+def total_pulls(plan: NDArray[Any]) -> float:
+    """How many pulls a plan has, exactly; infinite where it is not of whole numbers that can be counted.
+
+    Overflow on the way to a plan makes infinities, or no numbers at all.
+    """
+    if not np.all((plan >= 0) & (plan <= MOST_SAMPLES)):  # false for what is no number
+        return float("inf")
+    if float(plan.sum(dtype=float)) < MOST_SAMPLES / 2.0:
+        return int(plan.astype(np.int64).sum())
+    return sum(int(count) for count in plan)
+
+
 def _kept(rows: Rows) -> Rows:
     """The rows with values of our own: an experiment lasts, and what becomes of the caller's array must not change it.
 
@@ -371,6 +415,14 @@ def _mapped(values: NDArray[Any] | None) -> bool:
             return True
         values = values.base if isinstance(values.base, np.ndarray) else None
     return False
+
+
+def noise_up_to(variances: str) -> str:
+    """The assumption of algorithms that use bounds on the variances, known beforehand, and nothing else of the noise."""
+    return (
+        f"rewards have means x'theta and independent Gaussian noise of variances up to {variances} (or sub-Gaussian noise "
+        "with such variance proxies)"
+    )
 
 
 def probability(delta: float) -> float:

@@ -15,7 +15,7 @@ from convexdesign.estimation.error_bound import Noise
 from convexdesign.identification.allocations import Allocation, allocate, packed, unpacked
 from convexdesign.identification.evidence import Bets, Evidence
 from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing
-from convexdesign.identification.identifier import Identifier, whole_limit
+from convexdesign.identification.identifier import Identifier, noise_up_to, whole_limit
 from convexdesign.identification.martingale_plan import Planner, Wanted, likely_gaps
 from convexdesign.identification.pooled_fit import PooledFit, pooled_fit
 from convexdesign.identification.result import Confidence, Result, Status
@@ -114,6 +114,19 @@ class MartingaleElimination(Identifier):
         self._bets, self._below = Bets(m), Bets(m)
         self._planner = Planner(self.evidence, self._threshold)
 
+    @property
+    def assumption(self) -> str:
+        if self.known_variances is not None:
+            return noise_up_to("the known ones")
+        law = "Gaussian" if self.noise == "gaussian" else "strictly sub-Gaussian"
+        high = self.variance_bounds[1]
+        variances = f"of variances up to {high:g}" if np.isfinite(high) else "of any variances"
+        return f"rewards have means x'theta and independent {law} noise {variances}"
+
+    def _out_of_pulls(self) -> Status:
+        # Without a round there is nothing to guess by.
+        return Status.BEST_GUESS if self.budget is not None and self.rounds else Status.UNDECIDED
+
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         if self.known_variances is not None:
             return self.known_variances, self.known_variances
@@ -127,9 +140,9 @@ class MartingaleElimination(Identifier):
     # ---------------------------------------------------------------- rounds
 
     def _plan(self) -> NDArray[Any] | Status:
-        left = self.max_samples - self.samples
+        left = self.pulls_left
         if left <= 0:
-            return Status.UNDECIDED if self.budget is None else Status.BEST_GUESS
+            return self._out_of_pulls()
         if self._fit is None or self._fit.spread is None:
             return self._planner.first_counts(left, self.budget is not None, self._usable, self._allocated)
         # An experiment that solves its designs in its own way is asked for all of them.
@@ -304,7 +317,7 @@ class MartingaleElimination(Identifier):
         above = self._likely_above()
         best = np.where(above, self._bets.best, self._below.best)
         p = np.minimum(1.0, self.delta_v + goal.mistakes * np.exp(-best))
-        p[~goal.values.any(axis=1)] = 0.0
+        p[goal.zero] = 0.0
         return Confidence(tuple(np.flatnonzero(above).tolist()), float(1.0 - p.max()), 1.0 - p)
 
     def _likely_above(self) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.evidence import SCALES, Evidence
-from convexdesign.identification.identifier import Statement
+from convexdesign.identification.identifier import Statement, total_pulls
 from convexdesign.identification.plugin_design import plugin_design, suits
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows
@@ -102,14 +102,19 @@ class Planner:
         variances (n,): likely VARIANCES. own: small problems may be solved here, without `allocated`.
         """
         self.oracle = oracle = self._oracle(wanted, variances, usable, allocated, own)
-        weights = (1.0 - EXPLORATION) * oracle.weights + EXPLORATION * self._exploring(allocated)
-        # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction.
-        deficit = float(
-            np.max((2.0 * self.needed / wanted.gaps**2 - wanted.progress) * self._price(wanted, weights, variances))
-        )
+        exploring = self._exploring(allocated)
+        weights = (1.0 - EXPLORATION) * oracle.weights + EXPLORATION * exploring
         early = samples < EARLY_SAMPLES * FIRST_PULLS * self.evidence.space.rank
         most = EARLY_BATCH if early else LARGEST_BATCH
-        return _whole(weights, float(np.clip(deficit, LEAST_BATCH * samples, most * samples)), left)
+        if not np.isfinite(weights).all():
+            # Gaps so unequal that their squares overflow: no plan is better than all directions alike.
+            return _whole(exploring, most * samples, left)
+        # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            lacking = 2.0 * self.needed / wanted.gaps**2 - wanted.progress
+            deficit = float(np.max(lacking * self._price(wanted, weights, variances)))
+        total = most * samples if np.isnan(deficit) else np.clip(deficit, LEAST_BATCH * samples, most * samples)
+        return _whole(weights, float(total), left)
 
     def _exploring(self, allocated: Allocated) -> Floats:
         if self.exploring is None:
@@ -140,12 +145,19 @@ class Planner:
         return np.asarray(np.einsum("ij,ij->j", image, image))
 
 
-def _whole(weights: Floats, total: float, left: int) -> NDArray[Any]:
-    """ceil, or floor where that would go beyond what is left."""
+def _whole(weights: Floats, total: float, left: int) -> NDArray[np.int64]:
+    """ceil, or floor where that would go beyond what is left: whole numbers (n,) >= 0, at most `left` in all."""
     counts = np.ceil(total * weights)
-    if counts.sum() > left:
-        counts = np.floor(left * weights)
-        # Whole pulls lost to rounding go to the heaviest arms, one each.
-        short = int(left - counts.sum())
-        counts[np.argsort(-weights, kind="stable")[:short]] += 1
-    return np.asarray(counts)
+    if total_pulls(counts) <= left:
+        return counts.astype(np.int64)
+    shares = weights / weights.sum()
+    heaviest = np.argsort(-shares, kind="stable")
+    whole = np.minimum(np.floor(left * shares), float(left)).astype(np.int64)
+    # Whole pulls lost to rounding go to the heaviest arms, one each; those too many, where doubles cannot count them,
+    # come from the heaviest, which has most of them.
+    short = int(left - total_pulls(whole))
+    if short >= 0:
+        whole[heaviest[:short]] += 1
+    else:
+        whole[heaviest[0]] += short
+    return whole

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, least_squares
 from convexdesign.identification.allocations import Allocation
-from convexdesign.identification.identifier import Identifier
+from convexdesign.identification.identifier import Identifier, noise_up_to
 from convexdesign.identification.result import Status
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.labels import COORDINATES
@@ -67,6 +67,10 @@ class OracleAllocation(Identifier):
         self._oracle(self._arm_rows, self._planning)  # ties are refused here, not when the batch is planned
         self._allocation: Allocation | None = None
 
+    @property
+    def assumption(self) -> str:
+        return f"theta is the one given, and {noise_up_to('those given')}"
+
     def _variances_assumed(self) -> tuple[Any, Any]:
         return self.noise_variance, self.noise_variance
 
@@ -83,8 +87,9 @@ class OracleAllocation(Identifier):
         if self._allocation is None:
             # The question was just answered for all arms; fewer arms do not change it.
             self._allocation = self._allocated(self._oracle, self._planning)  # type: ignore[arg-type]
-        pulls = 2.0 * self._allocation.value * np.log(2.0 * self.items.shape[0] / self.delta)
-        return np.ceil(pulls * self._allocation.weights)
+        with np.errstate(over="ignore", invalid="ignore"):  # what cannot be counted is not asked for
+            pulls = 2.0 * self._allocation.value * np.log(2.0 * self.items.shape[0] / self.delta)
+            return np.asarray(np.ceil(pulls * self._allocation.weights))
 
     def _forget_designs(self) -> None:
         self._allocation = None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from convexdesign.estimation import variance_range
 from convexdesign.identification.gap_elimination import GapElimination
+from convexdesign.identification.identifier import noise_up_to
 from convexdesign.problem.objectives import BestArm, Objective
 
 __all__ = ["Rage"]
@@ -51,6 +52,10 @@ class Rage(GapElimination):
 
     def _plug_in(self) -> tuple[Floats, float]:
         return np.full(self.arms.shape[0], self.variance_bounds[1]), 2.0
+
+    @property
+    def assumption(self) -> str:
+        return noise_up_to(f"{self.variance_bounds[1]:g}")
 
     def _variances_assumed(self) -> tuple[Any, Any]:
         # The lower bound is not used, so nothing rests on it.

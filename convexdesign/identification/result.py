@@ -17,21 +17,26 @@ Indices = NDArray[np.intp]
 class Status(Enum):
     """What the answer is worth; the value says it in words."""
 
-    IDENTIFIED = "the answer is right with probability at least 1 - delta"
-    EPSILON_GOOD = "the answer is right up to epsilon with probability at least 1 - delta"
-    BEST_GUESS = "the budget is spent: the answer is the best guess, and its p-value says what it is worth"
-    UNDECIDED = "max_samples came first: no answer; the survivors are what is left, raise max_samples or epsilon"
+    IDENTIFIED = "the answer is right with probability at least 1 - delta, if the noise is as assumed"
+    EPSILON_GOOD = "the answer is right up to epsilon with probability at least 1 - delta, if the noise is as assumed"
+    BEST_GUESS = (
+        "the budget is spent: the answer is the best guess, worth what its p-value says if the noise is as assumed"
+    )
+    UNDECIDED = (
+        "the next batch would exceed max_samples (or 2^62 measurements): no answer; the survivors are what is left, raise "
+        "max_samples or epsilon"
+    )
 
 
 @dataclass(frozen=True)
 class Result:
     """What was found, and at what cost.
 
-    answer: indices of items, increasing; the best item (all its copies where items are equal), or every item above
-    the threshold; empty where the status is UNDECIDED. survivors: items not eliminated, or not placed. above, below:
+    answer: indices of items, increasing; the best item (all its copies, equal up to rounding), or every item above the
+    threshold; empty where the status is UNDECIDED. survivors: items not eliminated, or not placed. above, below:
     items placed on a side of the threshold, each with its proof (level sets only). samples: all pulls, those of
     the burn-in included. epsilon: 0 unless the status is EPSILON_GOOD. p_value: of the answer being wrong, valid whenever
-    the run ended; None where the algorithm has none.
+    the run ended; None where the algorithm has none. assumption: what all of this rests on, in words that follow "if".
     """
 
     answer: tuple[int, ...]
@@ -45,6 +50,7 @@ class Result:
     delta: float
     epsilon: float = 0.0
     p_value: float | None = None
+    assumption: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from convexdesign.errors import InputError
 from convexdesign.estimation import variance_range
 from convexdesign.identification.allocations import Allocation, value_on
 from convexdesign.identification.gap_elimination import GapElimination
+from convexdesign.identification.identifier import noise_up_to
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import Rows, read_positive
@@ -60,6 +61,11 @@ class StaticAllocation(GapElimination):
 
     def _plug_in(self) -> tuple[Floats, float]:
         return self._known, 2.0
+
+    @property
+    def assumption(self) -> str:
+        bounds = self.variance_bounds
+        return noise_up_to("the known ones" if self.known_variances is not None or bounds is None else f"{bounds[1]:g}")
 
     def _variances_assumed(self) -> tuple[Any, Any]:
         return self._low, self._known

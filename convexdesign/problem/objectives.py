@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
+from convexdesign.problem.same_items import same_items
 
 __all__ = ["BestArm", "LevelSet", "Objective", "true_answer"]
 
@@ -43,7 +44,7 @@ Objective = BestArm | LevelSet
 def true_answer(objective: Objective, items: ArrayLike, theta: ArrayLike) -> tuple[int, ...]:
     """The items that answer the objective when theta is known: indices in increasing order.
 
-    BestArm: every maximiser of z'theta (one index unless items tie exactly).
+    BestArm: every maximiser of z'theta (one index unless items tie exactly), and items equal to one up to rounding.
     LevelSet: every item with z'theta > threshold (possibly none).
 
     >>> true_answer(BestArm(), [[1.0, 0.0], [0.0, 1.0]], [0.2, 0.7])
@@ -51,6 +52,11 @@ def true_answer(objective: Objective, items: ArrayLike, theta: ArrayLike) -> tup
     >>> true_answer(LevelSet(0.1), [[1.0, 0.0], [0.0, 1.0]], [0.2, 0.7])
     (0, 1)
     """
-    means = np.asarray(items, dtype=float) @ np.asarray(theta, dtype=float)
-    cut = means > objective.threshold if isinstance(objective, LevelSet) else means == means.max()
+    values = np.asarray(items, dtype=float)
+    means = values @ np.asarray(theta, dtype=float)
+    if isinstance(objective, LevelSet):
+        cut = means > objective.threshold
+    else:
+        group = same_items(values)
+        cut = np.isin(group, group[means == means.max()])
     return tuple(int(i) for i in np.flatnonzero(cut))

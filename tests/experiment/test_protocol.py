@@ -10,7 +10,7 @@ import pytest
 from worlds import bounds_of, random_world
 
 import convexdesign as cd
-from convexdesign.experiment import Phase
+from convexdesign.experiment import Phase, check
 
 I = cd.identification  # noqa: E741
 BEST, LEVEL = random_world("best-arm", seed=4), random_world("level-set", seed=2)
@@ -170,8 +170,94 @@ def test_the_guarantee_is_what_the_status_is_worth(path, options, before, after)
         result = cd.simulation.simulate(x, env)
         assert after in x.status().guarantee
         if result.p_value is not None:
-            assert x.status().guarantee.endswith(f" is {result.p_value:.3g}")
+            assert f"wrong is {result.p_value:.3g}, if rewards have" in x.status().guarantee
             assert x.status().p_value == result.p_value
+
+
+BOUNDED = (
+    "rewards have means x'theta and independent Gaussian noise of variances up to {} (or sub-Gaussian noise with such"
+)
+RESTS = {
+    BOUNDED.format("2"): lambda arms: I.Rage(arms, variance_bounds=(1.0, 2.0)),
+    BOUNDED.format("3"): lambda arms: I.StaticAllocation(arms, variance_bounds=(1.0, 3.0)),
+    BOUNDED.format("the known ones"): lambda arms: I.HRage(arms, known_variances=2.0),
+    "rewards have means x'theta and independent Gaussian noise of any variances": I.MartingaleElimination,
+    "independent strictly sub-Gaussian noise of variances up to 2": lambda arms: I.MartingaleElimination(
+        arms, variance_bounds=(1.0, 2.0), noise="sub-gaussian"
+    ),
+    "independent Gaussian noise of variances x'Sigma x between 1 and 2": lambda arms: I.HRage(
+        arms, variance_bounds=(1.0, 2.0)
+    ),
+    "strictly sub-Gaussian noise of variances x'Sigma x": lambda arms: I.HRage(
+        arms, burn_in="adaptive", noise="sub-gaussian"
+    ),
+    "theta is the one given, and rewards": lambda arms: I.OracleAllocation(arms, theta=[1.0, 0.0], noise_variance=1.0),
+}
+
+
+@pytest.mark.parametrize("assumption", RESTS, ids=range(len(RESTS)))
+def test_every_promise_says_what_it_rests_on(path, assumption):
+    algorithm = RESTS[assumption](cd.instances.soare().arms)
+    assert assumption in algorithm.assumption
+    with cd.Experiment.create(path, algorithm) as x:
+        state = x.status()
+        assert state.assumption == algorithm.assumption
+        assert state.guarantee == f"the answer is wrong with probability at most 0.05, if {algorithm.assumption}"
+
+
+def test_results_say_what_they_rest_on_however_old_the_store(path, algorithm, env):
+    with cd.Experiment.create(path, algorithm) as x:
+        result = cd.simulation.simulate(x, env)
+        assert result.assumption == algorithm.assumption
+        finished = x.events()[-1].body["result"]
+        assert "assumption" not in finished  # older versions can read it
+        assert x.status().guarantee.endswith(f"if {result.assumption}")
+
+
+LIMITED = {
+    "martingale": lambda arms, n: I.MartingaleElimination(arms, variance_bounds=(1.0, 2.0), budget=n),
+    "rage": lambda arms, n: I.Rage(arms, variance_bounds=(1.0, 2.0), max_samples=n),
+    "burn-in": lambda arms, n: I.HRage(arms, variance_bounds=(1.0, 2.0), max_samples=n),
+    "adaptive": lambda arms, n: I.HRage(arms, burn_in="adaptive", max_samples=n),
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "limit"), [("martingale", 200), ("rage", 3000), ("burn-in", 9000), ("adaptive", 9000)]
+)
+@pytest.mark.parametrize("lost", ["missing", "some", "withdrawn", "amended"])
+def test_limits_count_what_was_asked_for(path, make, limit, lost):
+    """Whatever becomes of it: results that go missing and are asked for again, rounds that are set aside."""
+    world = cd.instances.soare(kappa=2.0)
+    arms = np.vstack([world.arms, world.arms[:1]]) if lost == "withdrawn" else world.arms
+    variance = np.append(world.noise_variance, 1.0)[: len(arms)]
+    with cd.Experiment.create(path, LIMITED[make](arms, limit)) as x:
+        steps = 0
+        while not x.done:
+            batch = x.ask()
+            steps += 1
+            env = cd.simulation.LinearEnvironment(arms, world.theta, variance, rng=steps)
+            if lost in ("missing", "some") and steps % 3 == 0 and steps < 20:
+                if lost == "missing" or batch.total < 2:
+                    x.mark_missing(batch)
+                else:
+                    x.mark_missing(batch, arms=[int(np.argmax(batch.counts))], counts=[1])
+                    x.tell(batch, env.pull(x.outstanding()), key=f"rest-{batch.id}")
+                continue
+            if lost == "withdrawn" and steps == 2:
+                x.withdraw([int(np.argmax(batch.counts[[0, 3]])) * 3])
+                if x.open_batch is None:
+                    continue
+            x.tell(batch, env.pull(batch.counts))
+            if lost == "amended" and steps == 1:
+                first = batch
+            if lost == "amended" and steps == 3 and not x.done:
+                x.amend(f"batch-{first.id}", observations=env.pull(first.counts), set_aside=True)
+        state, result = x.status(), x.result()
+        asked = sum(sum(event.body["pulls"]) for event in x.events() if event.kind.value == "asked")
+        assert asked == state.pulls_asked <= limit
+        assert result.samples <= asked
+    assert check(path).problems == ()
 
 
 def test_result_opens_no_batch(x):

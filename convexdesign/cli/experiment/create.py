@@ -103,11 +103,7 @@ def create(
         return
     sizes = f"{counted(x.n_arms, 'arm')}, {counted(document['n_items'], 'item')}"
     print_line(f"{store}: {state.algorithm} on {sizes}, delta {delta:g}{limit_text(document)}")
-    if "variance_bounds" in variances:
-        low, high = variances["variance_bounds"]
-        # Martingale elimination plans with the lower bound, and that is all it does with it.
-        between = f"up to {high:g}" if algorithm == "martingale" else f"between {low:g} and {high:g}"
-        print_line(f"noise variances {between}; the answer rests on that")
+    print_line(f"the answer rests on this: {state.assumption}")
 
 
 def _variances(

@@ -60,6 +60,7 @@ def _document(x: Experiment, found: Result, state: Standing) -> dict[str, Any]:
         "meaning": VOID if state.void else found.status.value,
         **{name: [called[i] for i in getattr(found, name)] for name in ("answer", "survivors", "above", "below")},
         "samples": found.samples,
+        "pulls_asked": state.pulls_asked,
         "burn_in_samples": found.burn_in_samples,
         "rounds": found.rounds,
         "burn_in_rounds": state.rounds - found.rounds,
@@ -67,6 +68,7 @@ def _document(x: Experiment, found: Result, state: Standing) -> dict[str, Any]:
         "epsilon": found.epsilon,
         "p_value": found.p_value,
         "guarantee": state.guarantee,
+        "assumption": found.assumption,
         "void": state.void,
     }
 

@@ -50,12 +50,14 @@ def state_document(x: Experiment) -> dict[str, Any]:
         "outstanding": state.outstanding,
         "progress": state.progress,
         "pulls_told": state.pulls_told,
+        "pulls_asked": state.pulls_asked,
         "pulls_expected": state.pulls_told + state.outstanding,
         "pulls_missing": state.pulls_missing,
         "pulls_set_aside": state.pulls_set_aside,
         "withdrawn": [arms[i] for i in state.withdrawn],
         "amendments": state.amendments,
         "guarantee": state.guarantee,
+        "assumption": state.assumption,
         "void": state.void,
         "stopped": state.stopped,
         "events": state.events,
@@ -82,7 +84,10 @@ def show_state(document: dict[str, Any]) -> None:
             f"({document['progress']:.1%})"
         )
     expected = f", {document['pulls_expected']:,} with the open batch" if document["batch"] is not None else ""
-    print_line(f"{'measurements':<14} {document['pulls_told']:,} told{expected}{limit_text(document)}")
+    asked = ""
+    if document["pulls_asked"] > document["pulls_told"] + document["outstanding"]:
+        asked = f", {document['pulls_asked']:,} asked for in all"
+    print_line(f"{'measurements':<14} {document['pulls_told']:,} told{expected}{asked}{limit_text(document)}")
     for name, what in (("pulls_missing", "missing"), ("pulls_set_aside", "set aside"), ("amendments", "amended")):
         if document[name]:
             print_line(f"{what:<14} {document[name]:,}")
@@ -94,7 +99,7 @@ def show_state(document: dict[str, Any]) -> None:
 
 
 def limit_text(document: dict[str, Any]) -> str:
-    """The limit on all measurements, behind a comma; nothing where there is none."""
+    """The limit on all measurements asked for, behind a comma; nothing where there is none."""
     if document["budget"] is not None:
         return f", budget {document['budget']:,}"
     return "" if document["max_samples"] is None else f", at most {document['max_samples']:,}"
