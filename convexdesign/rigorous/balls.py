@@ -15,6 +15,7 @@ from convexdesign.errors import ConvexDesignError
 __all__ = [
     "ball",
     "ball_matrix",
+    "bits",
     "cholesky",
     "diagonal_products",
     "down",
@@ -50,6 +51,13 @@ def precision(bits: int = BITS) -> Iterator[None]:
             yield
         finally:
             ctx.prec = before
+
+
+def bits() -> int:
+    """The bits that balls have at present."""
+    from flint import ctx
+
+    return int(ctx.prec)
 
 
 def ball(x: float) -> Any:

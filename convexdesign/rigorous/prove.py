@@ -25,6 +25,7 @@ from convexdesign.problem.weights import WeightSet
 from convexdesign.rigorous.balls import (
     ball,
     ball_matrix,
+    bits,
     cholesky,
     diagonal_products,
     down,
@@ -47,6 +48,10 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 BLOCK = 4096
+# Enough for arms of condition 1e15 or so, and for what is worse.
+MORE_BITS = (256, 1024)
+# An enclosure wider than this share of its numbers has lost digits to the condition of A.
+WIDE = 1e-11
 AS_GIVEN = "the numbers exactly as given"
 
 
@@ -145,7 +150,23 @@ class Prover:
         return self.canonical.problem.criterion
 
     def prove(self, weights: ExactWeights) -> Proof:
-        """Enclose the criterion of the weights and bound the optimum."""
+        """Enclose the criterion of the weights and bound the optimum, with more bits where an enclosure comes out wide.
+
+        SolverError where A is too ill-conditioned for any proof.
+        """
+        for prec in MORE_BITS:
+            with precision(prec):
+                try:
+                    proof = self._prove(weights)
+                except SolverError:
+                    if prec == MORE_BITS[-1]:
+                        raise
+                    continue
+            if _is_tight(self.criterion, proof):
+                break
+        return proof
+
+    def _prove(self, weights: ExactWeights) -> Proof:
         held = self._design(weights)
         match self.criterion:
             case Criterion.MINIMAX:
@@ -171,7 +192,7 @@ class Prover:
             dependence = self._span(weights.index, most)
             A, inverse = self._inverted(weights, dependence)
         if inverse is None:
-            raise SolverError("A is too ill-conditioned to be inverted even in 256 bits: rescale the arms")
+            raise SolverError(f"A is too ill-conditioned to be inverted even in {MORE_BITS[-1]} bits: rescale the arms")
         rank = d if dependence is None else dependence.rank
         F, growth = np.empty((rank, 0)), np.inf
         if at.rank == rank:
@@ -268,18 +289,19 @@ class Prover:
         return max(down(top / self._most(self.scaled_vectors)), 0.0)
 
     @cached_property
-    def _moments(self) -> dict[str, Moments]:
+    def _moments(self) -> dict[int, Moments]:
+        """M by the bits it is read in."""
         return {}
 
     def _average(self, held: _Design) -> Proof:
         """tr(A^-1 M), and (sum_j b_j'l_j)^2 / (...) for M = sum_j l_j l_j'."""
-        moments = self._moments.get("M")
+        moments = self._moments.get(bits())
         if moments is None:
             moments = read_moments(self.canonical.problem, held.dependence, self._scale)
             if moments is None:
                 self._refuse_moments()
             else:
-                self._moments["M"] = moments
+                self._moments[bits()] = moments
         if moments is None or (held.dependence is not None and not held.dependence.holds_for(moments.rows)):
             return Proof(np.inf, np.inf, 0.0, 0.0)
         value = (held.inverse * moments.on(held.dependence)).trace()
@@ -490,6 +512,14 @@ def _is_positive_definite(A: Any, shift: float) -> bool:
 
     d = A.nrows()
     return cholesky(A - arb_mat(d, d, [ball(shift if a == b else 0.0) for a in range(d) for b in range(d)])) is not None
+
+
+def _is_tight(criterion: Criterion, proof: Proof) -> bool:
+    """Whether the enclosure has all the digits of a double but for a few; also where it is infinite on both ends."""
+    if proof.low == proof.high:
+        return True
+    size = 1.0 if criterion in (Criterion.D, Criterion.DS) else abs(proof.high)
+    return bool(proof.high - proof.low <= WIDE * size)
 
 
 def _share(part: Any, whole: Any) -> float:

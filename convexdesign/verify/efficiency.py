@@ -19,6 +19,7 @@ from convexdesign.problem.read import read_vector
 from convexdesign.solve import prover, solve
 from convexdesign.verify.allowed import exactly_allowed
 from convexdesign.verify.reach import Reach, exactly_unmeasured, reach
+from convexdesign.verify.rounding import loosened, rounding_of
 from convexdesign.verify.verification import Verification
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ RIGOROUS_TOL = 1e-10
 SUM_TOLERANCE = 1e-6
 # Constraints by a function that are exceeded by no more than this are met but for rounding.
 EXACTLY = 1e-12
+# A relative error that rounding may have left in a value, large enough to be spoken of.
+NOTABLE = 1e-6
 # Shares of effort given to all directions, where a reference measures a target only up to rounding.
 SPREAD = (1e-11, 1e-8)
 
@@ -89,22 +92,27 @@ def verify(
 def _up_to_rounding(problem: DesignProblem, w: Floats, certificate: Certificate, reference: Design) -> Verification:
     """The interval proven but for the rounding of data and arithmetic; what is measured at all is decided exactly."""
     canonical, criterion = reference.canonical, problem.criterion
+    at = evaluate(canonical, w)
     found, target = Reach.MEASURED, -1
-    if certificate.rank < canonical.rank or certificate.value == criterion.worst_value:
-        found, target = reach(canonical, w, evaluate(canonical, w))
+    if at.rank < canonical.rank or certificate.value == criterion.worst_value:
+        found, target = reach(canonical, w, at)
+    best = evaluate(canonical, reference.weights)
+    doubt = rounding_of(canonical, best)
     if found is Reach.UNMEASURED:
         certificate = replace(certificate, value=criterion.worst_value, gap=np.inf, worst_target=target)
-        nothing = (0.0, 0.0)
-        return Verification(certificate.value, certificate.bound, 0.0, nothing, certificate, w, reference, None, target)
-    low = 1.0 / (1.0 + certificate.gap)
-    high = _highest(problem, certificate.value, reference)
+        bound = loosened(criterion, certificate.bound, doubt, dimension(canonical))
+        return Verification(certificate.value, bound, 0.0, (0.0, 0.0), certificate, w, reference, None, target)
+    doubt += rounding_of(canonical, at)
+    low = max(0.0, 1.0 - doubt) / (1.0 + certificate.gap)
+    high = min(1.0, _highest(problem, certificate.value, reference) * (1.0 + doubt)) if doubt < 1.0 else 1.0
+    remark = ""
     if found is Reach.UNKNOWN:
         low, high = 0.0, 1.0 if certificate.value == criterion.worst_value else high
         remark = f"{canonical.problem.targets.label(max(target, 0))}: {found.value}; rigorous=True decides it"
-        return Verification(
-            certificate.value, certificate.bound, low, (low, high), certificate, w, reference, None, -1, remark
-        )
-    return Verification(certificate.value, certificate.bound, low, (low, max(low, high)), certificate, w, reference)
+    elif doubt > NOTABLE:
+        remark = f"so ill-conditioned that the value is known to a relative {doubt:.0e} only; rigorous=True knows more"
+    bound = loosened(criterion, certificate.bound, doubt, dimension(canonical))
+    return Verification(certificate.value, bound, low, (low, max(low, high)), certificate, w, reference, remark=remark)
 
 
 def _highest(problem: DesignProblem, value: float, reference: Design) -> float:

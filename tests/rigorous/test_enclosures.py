@@ -440,3 +440,19 @@ def test_proofs_in_threads_leave_the_precision_of_flint_alone():
         thread.join()
     assert not failures
     assert flint.ctx.prec == before
+
+
+def test_rows_of_every_size_take_more_bits_where_they_need_them(bits):
+    """phi of rows between 1e-9 and 1e9 has A of condition far above what 256 bits carry."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((7, 3)) * 10.0 ** np.linspace(-9, 9, 7)[:, None]
+    T = phi(table(X))
+    weights = np.full(7, 1 / 7)
+    problem = P.variance_g_optimal(X, noise_variance=10.0 ** rng.uniform(-3, 3, 7))
+    v = cd.verify(problem, weights=weights, rigorous=True)
+    noise = [rational(s) for s in problem.noise_variance]
+    total = sum((rational(w) for w in weights), fmpq(0))
+    exact = arb(of_rows(T)(transposed_times(T, [rational(w) / total / s for w, s in zip(weights, noise)])))
+    assert not exact < in_double(v.proof.low)
+    assert not exact > in_double(v.proof.high)
+    assert v.proof.high / v.proof.low - 1 < 1e-12
