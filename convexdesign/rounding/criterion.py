@@ -159,7 +159,7 @@ def value_on_range(criterion: Criterion, M: Array) -> float:
 
     That is the limit of phi from above, since v'M^+v = lim v'(M + eps I)^-1 v for v in the range; elsewhere it is infinite.
 
-    >>> value_on_range(Minimax(MatrixTargets(np.array([[1.0, 0.0]]))), np.diag([2.0, 0.0]))
+    >>> round(value_on_range(Minimax(MatrixTargets(np.array([[1.0, 0.0]]))), np.diag([2.0, 0.0])), 12)
     0.5
     """
     value = criterion.value(M)
