@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["read_observations"]
 
 DELIMITERS = (",", ";", "\t", "|")
+# A header or a row of more bytes is no row.
+LONGEST_LINE = 2**20
 
 
 def read_observations(
@@ -43,7 +45,7 @@ def read_observations(
     if decimal not in (None, ".", ","):
         raise InputError(f"--decimal must be '.' or ',', got {decimal!r}")
     with opened(source) as stream:
-        first, second = stream.readline(), stream.readline()
+        first, second = stream.readline(LONGEST_LINE), stream.readline(LONGEST_LINE)
         head, delimiter = header(source, first, delimiter, reward)
         options: dict[str, Any] = {"arm": arm, "delimiter": delimiter, "decimal": decimal or "."}
         arms = names if names is not None and is_named(second, head, arm, delimiter, names) else n
@@ -78,20 +80,28 @@ def header(source: str, line: bytes, delimiter: str | None, reward: str) -> tupl
     if not text.strip():
         raise InputError(f"{source} is empty; it needs a header, for example arm,{reward}")
     for mark in DELIMITERS if delimiter is None else (delimiter,):
-        columns = next(csv.reader([text], delimiter=mark))
+        columns = cells_of(text, mark)
         if reward in columns or {"count", "mean"} <= set(columns):
             return columns, mark
     raise InputError(
-        f"{source}: the header is {text!r}; it needs columns arm and {reward} (one row a measurement), or arm, count, "
+        f"{source}: the header is {text[:200]!r}; it needs columns arm and {reward} (one row a measurement), or arm, count, "
         "mean and m2 or variance (one row a batch); name others with --arm-column and --reward-column"
     )
+
+
+def cells_of(line: str, delimiter: str) -> list[str]:
+    """The cells of one line; none where it is no line of CSV (old ends of lines, quotes without end)."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except (csv.Error, TypeError):  # TypeError: the delimiter is no single character
+        return []
 
 
 def is_named(row: bytes, head: list[str], arm: str, delimiter: str, names: Sequence[str]) -> bool:
     """Whether the first row calls its arm by name, so that all rows must."""
     if arm not in head:
         return False
-    cells = next(csv.reader([row.decode("utf-8", "replace").strip("\r\n")], delimiter=delimiter), [])
+    cells = cells_of(row.decode("utf-8", "replace").strip("\r\n"), delimiter)
     label = cells[head.index(arm)] if len(cells) > head.index(arm) else ""
     return label in names or not label.strip().isdigit()
 

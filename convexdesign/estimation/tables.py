@@ -157,12 +157,12 @@ def decimal_numbers(given: list[Any], decimal: str = ".") -> NDArray[np.float64]
     """The numbers of a column, NaN where an entry is none; one bad entry leaves a CSV column as text."""
     try:
         return np.array(given, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.array([_number(value, decimal) for value in given])
 
 
 def _number(value: Any, decimal: str) -> float:
     try:
         return float(value.replace(",", ".") if decimal == "," and isinstance(value, str) else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return float("nan")

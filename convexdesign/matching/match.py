@@ -210,9 +210,9 @@ def _by_name(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
 
 def _by_index(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
     for row, label in enumerate(labels):
-        if not (label.isdecimal() and int(label) < rows.n):
+        if not (label.isdecimal() and len(label) <= 18 and int(label) < rows.n):
             raise InputError(
-                f"{listing.place(row)}: {label!r} is no arm; the arms have no names, so list them by index, 0 to "
+                f"{listing.place(row)}: {label[:40]!r} is no arm; the arms have no names, so list them by index, 0 to "
                 f"{rows.n - 1}, or by coordinates"
             )
     return np.array([int(label) for label in labels], dtype=np.intp)

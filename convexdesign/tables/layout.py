@@ -20,6 +20,10 @@ _LABELS = frozenset(
 )
 
 
+# Longer numbers count nothing, and Python refuses to convert very long ones.
+LONGEST_COUNT = 18
+
+
 @dataclass(frozen=True)
 class Line:
     """One record of the file: the line it starts on and its stripped cells ([] for a blank line)."""
@@ -143,7 +147,7 @@ def _has_header(rows: list[Line], decimal: str) -> bool:
 def _counts(groups: Sequence[Sequence[str]]) -> bool:
     """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ..."""
     cells = [cell for group in groups for cell in group]
-    if not all(written_as_integer(cell) for cell in cells):
+    if not all(written_as_integer(cell) and len(cell) <= LONGEST_COUNT for cell in cells):
         return False
     found = [int(cell) for cell in cells]
     return any(found == list(range(first, first + len(found))) for first in (0, 1))
@@ -152,7 +156,7 @@ def _counts(groups: Sequence[Sequence[str]]) -> bool:
 def _refuse_counting_first_line(body: list[Line]) -> None:
     """A first line 0, 1, 2, ... over decimals may be the column numbers that data frames write as header."""
     first = body[0].cells
-    if len(body) < 2 or not written_as_integer(first[0]) or int(first[0]) != 0 or not _counts([first]):
+    if len(body) < 2 or not written_as_integer(first[0]) or first[0].lstrip("+-0") or not _counts([first]):
         return
     decimals_below = not any(written_as_integer(cell) for row in body[1:] for cell in row.cells)
     if len(first) >= 3 or decimals_below:
