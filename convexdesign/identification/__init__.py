@@ -1,5 +1,6 @@
 """Finding the best item or all items above a threshold, with a promise: wrong with probability at most delta.
 
+The promise is for rewards x'theta plus independent noise that is Gaussian, or as an algorithm's `assumption` says.
 All algorithms ask and tell: `while not algo.done: batch = algo.ask(); algo.tell(batch, observations)`, then
 `algo.result()`. They know the arms, the items and what they are told, never the truth.
 """

@@ -60,6 +60,8 @@ def burn_in_budget(
     - "sharp": the least budget, to a relative 1e-3, whose whole-number pulls have `sharp_error_bound` at most low/2
       on every arm with failure probability delta/2. Clipping to the bounds makes low/2 <= sigma-hat_x²/2.
 
+    "paper" and "released" are long enough by the same bound, by far, for designs that are optimal to a hundredth or so.
+
     Raises InputError for an unknown kind, or where low is zero: then only "adaptive" knows when to stop.
 
     >>> from convexdesign.instances import experiment_2

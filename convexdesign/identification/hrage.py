@@ -29,8 +29,6 @@ Floats = NDArray[np.float64]
 # Of the probability that a warning is wrong, what the burn-in gets; later batches get the rest.
 BURN_IN_SHARE = 0.5
 MARGINS = ("achieved", "fixed")
-# Budgets that do not look at the design they are for need one that is optimal to this gap, far less than their slack.
-OPTIMAL_ENOUGH = 1e-2
 
 
 class HRage(GapElimination):
@@ -118,15 +116,26 @@ class HRage(GapElimination):
         assert self.variance_bounds is not None
         if budget is None:
             budget = burn_in_budget(kind, plan, self.variance_bounds, self.delta, self.noise)
+            if kind != "sharp":  # which is the least that is long enough
+                self._refuse_short_burn_in(plan, budget)
         return Head(rows, budget, self.variance_bounds, plan=plan)
 
-    def _proportions(self, problem: DesignProblem, tol: float) -> Floats:
-        found = self._allocate(problem, tol=tol)
-        if self.burn_in_kind in ("paper", "released") and found.gap > OPTIMAL_ENOUGH:
+    def _refuse_short_burn_in(self, plan: HeadPlan, budget: int) -> None:
+        """SolverError where `sharp_error_bound` does not prove the promise for these pulls.
+
+        It does for optimal designs and every named budget; "paper" and "released" do not look at the design.
+        """
+        assert self.variance_bounds is not None
+        low, high = self.variance_bounds
+        error = plan.sharp_error_bound(*plan.counts(budget), high=high, delta=self.delta / 2.0, noise=self.noise)
+        if not float(error.max()) <= low / 2.0:
             raise SolverError(
-                f"burn_in={self.burn_in_kind!r} is for optimal designs, and this one has gap {found.gap:.2g}"
+                f"burn_in={self.burn_in_kind!r} is {budget} pulls, which leave errors of up to {error.max():.3g} in the "
+                f"variances where {low / 2.0:.3g} is allowed; use burn_in='sharp'"
             )
-        return found.weights
+
+    def _proportions(self, problem: DesignProblem, tol: float) -> Floats:
+        return self._allocate(problem, tol=tol).weights
 
     def _forget_designs(self) -> None:
         super()._forget_designs()

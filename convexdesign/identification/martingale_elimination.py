@@ -14,7 +14,7 @@ from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise
 from convexdesign.identification.allocations import Allocation, allocate, packed, unpacked
 from convexdesign.identification.evidence import Bets, Evidence
-from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing
+from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing, as_tuple
 from convexdesign.identification.identifier import Identifier, noise_up_to, whole_limit
 from convexdesign.identification.martingale_plan import Planner, Wanted, likely_gaps
 from convexdesign.identification.pooled_fit import PooledFit, pooled_fit
@@ -313,7 +313,7 @@ class MartingaleElimination(Identifier):
                 return Confidence((), 0.0, np.zeros(p.size))
             others = goal.group != goal.group[self._leader]
             p[~others] = p[others].max() if others.any() else 0.0
-            return Confidence((self._leader,), float(1.0 - p[self._leader]), 1.0 - p)
+            return Confidence(as_tuple(np.flatnonzero(~others)), float(1.0 - p[self._leader]), 1.0 - p)
         above = self._likely_above()
         best = np.where(above, self._bets.best, self._below.best)
         p = np.minimum(1.0, self.delta_v + goal.mistakes * np.exp(-best))
@@ -331,4 +331,8 @@ class MartingaleElimination(Identifier):
         return above
 
     def _result(self) -> Result:
-        return replace(super()._result(), p_value=self.p_value)
+        result = replace(super()._result(), p_value=self.p_value)
+        if self._status in (Status.EPSILON_GOOD, Status.BEST_GUESS):
+            # The very answer that was judged, not one that the last digits of another sum would give.
+            result = replace(result, answer=self.confidence().answer)
+        return result

@@ -57,9 +57,9 @@ class Result:
 class Confidence:
     """What is known at some moment; every claim with confidence 1 - a is right, at all times, but with probability a.
 
-    answer: the best guess, indices of items. answer_confidence: that all of it is right. items (m,): best arm, that the
-    item is not the best (for the leader and its copies: that it is); level set, that the item is on the side where the
-    best guess has it. At least 0; below 1 by delta/10 or more where the variances were estimated.
+    answer: the best guess, indices of items (all copies of it). answer_confidence: that all of it is right. items (m,):
+    best arm, that the item is not the best (for the leader and its copies: that it is); level set, that the item is on
+    the side where the best guess has it. At least 0; below 1 by delta/10 or more where the variances were estimated.
     """
 
     answer: tuple[int, ...]

@@ -222,3 +222,25 @@ def test_margins_of_the_paper_stay_as_they_are():
     assert algo._plug_in()[1] == 3.0
     with pytest.raises(cd.InputError, match="margin is 'none'; choose one of achieved, fixed"):
         I.HRage(world.arms, variance_bounds=(0.2, 1.0), margin="none")
+
+
+@pytest.mark.parametrize("kind", ["paper", "released"])
+@pytest.mark.parametrize("noise", ["gaussian", "sub-gaussian"])
+def test_named_budgets_are_long_enough_by_the_sharp_bound(kind, noise):
+    """What the mathematics page proves: errors of at most .2 of the smallest variance, where .5 is needed."""
+    for seed in range(4):
+        world = random_world("best-arm", seed)
+        low, high = bounds_of(world)
+        plan = plan_head(world.arms)
+        for delta in (0.3, 0.01):
+            stages = plan.counts(burn_in_budget(kind, plan, (low, high), delta, noise))
+            error = plan.sharp_error_bound(*stages, high=high, delta=delta / 2.0, noise=noise)
+            assert error.max() <= 0.2 * low
+
+
+def test_a_burn_in_that_nothing_proves_is_not_begun(monkeypatch):
+    world = experiment_2()
+    algorithm = I.HRage(world.arms, variance_bounds=bounds_of(world), burn_in="released")
+    monkeypatch.setattr("convexdesign.identification.hrage.burn_in_budget", lambda *arguments: 1000)
+    with pytest.raises(cd.SolverError, match=r"is 1000 pulls, which leave errors of up to .* use burn_in='sharp'"):
+        algorithm.ask()
