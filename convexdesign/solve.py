@@ -79,7 +79,7 @@ def solve(
     try:
         best: Design | None = None
         failures: list[str] = []
-        for name in _methods(problem, method, formulation, backend):
+        for name in _methods(canonical, method, formulation, backend):
             try:
                 found = _certified(canonical, _run(name, canonical, options), prove, tol, started)
             except SolverError as error:
@@ -172,8 +172,9 @@ class _Options:
         return max(self.time_limit - (time.perf_counter() - self.started), 1e-3)
 
 
-def _methods(problem: DesignProblem, method: str, formulation: str | None, backend: str | None) -> tuple[str, ...]:
+def _methods(canonical: Canonical, method: str, formulation: str | None, backend: str | None) -> tuple[str, ...]:
     """The methods to try in turn until one certifies."""
+    problem = canonical.problem
     if method not in ("auto", "conic"):
         if not problem.weight_set.is_simplex:
             raise InputError(f"constraints on the weights need method='conic' (or 'auto'), not {method!r}")
@@ -182,8 +183,12 @@ def _methods(problem: DesignProblem, method: str, formulation: str | None, backe
             raise InputError(f"method {method!r} solves {known}; for {problem.criterion.value} use method='conic'")
     if method != "auto":
         return (method,)
-    if formulation is not None or backend is not None or not problem.weight_set.is_simplex:
+    if formulation is not None or backend is not None:
         return ("conic",)
+    if not problem.weight_set.is_simplex:
+        from convexdesign.frankwolfe.bounded_design import is_for
+
+        return ("interior-point", "conic") if is_for(canonical) else ("conic",)
     # Measured: where Frank-Wolfe applies it is the faster at every size; a conic program is its understudy.
     return ("frank-wolfe", "conic") if problem.criterion in CRITERIA["frank-wolfe"] else ("conic",)
 
@@ -204,6 +209,8 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
         return solve_conic(canonical, formulation=options.formulation, backend=options.backend, start=start, **common)
     from convexdesign import frankwolfe
 
+    if name == "interior-point":
+        return frankwolfe.interior_point(canonical, **common)
     if name == "frank-wolfe":
         proof = None if options.warm_start is None else options.warm_start.certificate.witness
         return frankwolfe.frank_wolfe(canonical, start=start, proof=proof, **common)

@@ -1,8 +1,10 @@
-"""Frank-Wolfe methods: the fully corrective one for large sets of arms, and the classic ones for comparison."""
+"""Frank-Wolfe methods: the fully corrective one for large sets of arms, and the classic ones for comparison; an interior point
+method for smooth criteria with bounds on the weights."""
 
 from convexdesign.frankwolfe.away import away
+from convexdesign.frankwolfe.bounded_design import interior_point
 from convexdesign.frankwolfe.fully_corrective import frank_wolfe
 from convexdesign.frankwolfe.multiplicative import multiplicative
 from convexdesign.frankwolfe.vanilla import vanilla
 
-__all__ = ["away", "frank_wolfe", "multiplicative", "vanilla"]
+__all__ = ["away", "frank_wolfe", "interior_point", "multiplicative", "vanilla"]

@@ -35,18 +35,22 @@ def average_design(
     """Weights (n,) of least average variance to the gap asked for, the limit that came first, and passes over the arms."""
     r, tol, aim = canonical.rank, trace.tol, canonical.aim
     working = first_working_set(canonical, screen, start)
-    gap = 1e-2
+    gap, looked_over = 1e-2, screen.front.size == screen.n
     while True:
         everything = working.size == canonical.problem.arms.n
         master_tol = 0.5 * tol if everything else max(MASTER_SHARE * gap, 0.3 * tol)
         design = correct_average(
-            working.vectors, aim, master_tol, working.weights, canonical.prior, trace.iterations_left
+            working.vectors, aim, master_tol, working.weights, canonical.prior, trace.iterations_left, looked_over
         )
         trace.iterations += design.steps
         factor, _ = dpotrf(combine(stacked(working.vectors).T, design.weights, canonical.prior), lower=1)
         B = dpotrs(factor, aim, lower=1)[0]
         value = float(np.vdot(B, aim))
         held = 0.0 if canonical.prior is None else float(np.vdot(B, canonical.prior @ B))
+        if design.slow and not looked_over:
+            # Before the master problem is solved at any price, all arms are asked which are missing from it.
+            screen.look_over(B)
+            looked_over = True
         priced = screen.price(B, (1.0 + tol) * value - held)
         gap = float(priced.values.max() + held) / value - 1.0
         trace.record(value, value / (1.0 + gap), gap, int(np.count_nonzero(design.weights)))

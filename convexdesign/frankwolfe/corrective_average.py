@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.average_state import AverageState, average_state
+from convexdesign.frankwolfe.bounded import Smooth, fits, within_bounds
 from convexdesign.problem.responses import stacked
 
 __all__ = ["CorrectedAverage", "correct_average"]
@@ -22,6 +23,8 @@ __all__ = ["CorrectedAverage", "correct_average"]
 Floats = NDArray[np.float64]
 
 MOST_STEPS = 60
+# Steps of Newton's method before interior points take over; where it does well it needs about ten.
+PATIENCE = 25
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 2.0**-20
 # Multiplicative steps w <- w q^(1/2), which never raise the objective, sort the arms before Newton begins.
@@ -30,19 +33,27 @@ FIRST_STEPS = 4
 
 @dataclass(frozen=True, eq=False)
 class CorrectedAverage:
-    """Weights on the simplex (k,), their relative gap over the working set, and the steps taken."""
+    """Weights on the simplex (k,), their relative gap over the working set, the steps taken; whether it was given up early."""
 
     weights: Floats
     gap: float
     steps: int
+    slow: bool = False
 
 
 def correct_average(
-    arms: Floats, aim: Floats, tol: float, start: Floats | None, prior: Floats | None, max_iter: int
+    arms: Floats,
+    aim: Floats,
+    tol: float,
+    start: Floats | None,
+    prior: Floats | None,
+    max_iter: int,
+    patient: bool = False,
 ) -> CorrectedAverage:
     """min tr((A0 + sum_i w_i u_i u_i')^-1 LL') over the simplex, to a relative gap of tol or as far as steps lead.
 
-    arms (n, r), or groups of responses (n, l, r), of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd.
+    arms (n, r), or groups of responses (n, l, r), of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd;
+    patient: interior points take over where Newton's method is slow; otherwise what it has found by then is the result.
     """
     columns = np.asfortranarray(stacked(arms).T)
     first = np.full(len(arms), 1.0 / len(arms)) if start is None else start / start.sum()
@@ -72,6 +83,15 @@ def correct_average(
             break
         state = moved.rescaled()
         damping = damping / 3.0 if full else damping * 4.0
+        if step == PATIENCE and state.gap > tol:
+            # Where many sets of weights are nearly as good as the best, guesses of the free ones keep changing.
+            if not patient:
+                return CorrectedAverage(state.weights / state.weights.sum(), state.gap, step, True)
+            if fits(len(arms), columns.shape[0]):
+                least, most = np.zeros(len(arms)), np.ones(len(arms))
+                inner = within_bounds(arms, Smooth.AVERAGE, aim, least, most, tol, prior=prior, max_steps=limit)
+                if inner.gap < state.gap:
+                    return CorrectedAverage(inner.weights, inner.gap, step + inner.steps)
     return CorrectedAverage(state.weights / state.weights.sum(), state.gap, step)
 
 

@@ -99,6 +99,11 @@ class Screen:
         below = bool(values.max(initial=0.0) <= level) and self._proven(factor, level)
         return Priced(self.front, self.vectors, values, below)
 
+    def look_over(self, factor: Floats) -> None:
+        """A pass over all vectors now: the front is made of those with the largest |F'x_i|^2 at this F."""
+        self._pass(factor)
+        self._renew_front()
+
     def _front_values(self, factor: Floats) -> Floats:
         return squares(self.vectors @ factor)
 

@@ -37,6 +37,11 @@ class Trace:
     def iterations_left(self) -> int:
         return 2**31 if self.max_iter is None else max(self.max_iter - self.iterations, 0)
 
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.perf_counter() - self.started
+
     def record(self, value: float, bound: float, gap: float, support: int, targets: int = 0) -> None:
         """Add one line to the history."""
         seconds = time.perf_counter() - self.started

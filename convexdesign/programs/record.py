@@ -113,12 +113,14 @@ class Record:
 
         A few stay where A(w) would be singular without them: some optima are, but then rounding decides what is measured.
         """
-        if self.feasible is not None:
+        weight_set = self.canonical.problem.weight_set
+        if not weight_set.is_box:
             return weights  # moving weight between arms may leave W
         spanning = self._spanning(weights)
+        least = 0.0 if weight_set.lower is None else weight_set.lower
         for cut in CUTS:
-            fewer = np.where((weights < cut) & ~spanning, 0.0, weights)
-            fewer /= fewer.sum()
+            fewer = np.where((weights - least < cut) & ~spanning, least, weights)
+            fewer = fewer / fewer.sum() if weight_set.is_simplex else weight_set.projected(fewer)
             if self.certify(fewer, certificate.witness).gap <= max(certificate.gap, self.tol / 2):
                 return fewer
         return weights

@@ -18,6 +18,10 @@ Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
+# One part in so many is rounding.
+ROUNDING = 10**12
+
+
 def whole_weights(weights: Array) -> tuple[list[int], int]:
     """Integers m_i and their sum S with m_i / S = w_i / sum(w) exactly: doubles are dyadic rationals."""
     ratios = [float(w).as_integer_ratio() for w in weights]
@@ -38,7 +42,13 @@ def round_up(weights: Array, bounds: Limits) -> Counts:
     support = np.flatnonzero(weights > 0)
     m, S = whole_weights(weights[support])
     counts = bounds.lower.copy()
-    counts[support] = np.maximum([-(-bounds.total * mi // S) for mi in m], counts[support])
+    # A weight at its cap may exceed it by rounding, which is no reason for another pull.
+    capped = [
+        bounds.total * mi * ROUNDING <= S * cap * (ROUNDING + 1) for mi, cap in zip(m, bounds.upper[support].tolist())
+    ]
+    wanted = [-(-bounds.total * mi // S) for mi in m]
+    wanted = [min(k, cap) if ok else k for k, cap, ok in zip(wanted, bounds.upper[support].tolist(), capped)]
+    counts[support] = np.maximum(wanted, counts[support])
     over = np.flatnonzero(counts > bounds.upper)
     if over.size:
         i = over[0]

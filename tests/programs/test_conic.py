@@ -126,6 +126,16 @@ def test_dust_is_cleared_but_information_stays_invertible():
     assert np.linalg.matrix_rank(np.sqrt(outcome.weights)[:, None] * X, tol=1e-12) == 3
 
 
+def test_dust_is_cleared_within_bounds_on_the_weights_too():
+    X = sphere(60, 3)
+    for problem in (DesignProblem.e_optimal(X, max_weight=0.2), DesignProblem.xy_allocation(X, max_weight=0.2)):
+        outcome = solve_conic(canonicalise(problem))
+        used = outcome.weights[outcome.weights > 0]
+        assert used.max() <= 0.2
+        assert used.min() > 1e-6 or used.size <= 9
+        assert used.sum() == pytest.approx(1.0, abs=1e-12)
+
+
 # -------------------------------------------------------------- failing solvers
 
 

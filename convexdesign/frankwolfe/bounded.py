@@ -1,0 +1,343 @@
+"""A primal-dual interior point method for smooth criteria with bounds on the weights: average variance, D and D_s.
+
+    min f(w)   subject to   sum w = 1,  l <= w <= u,      A = A0 + sum_i w_i u_i u_i'
+
+for f = tr(A^-1 M), -log det A or log det(K'A^-1K), divided by what makes sum_i w_i q_i + held = 1, with q = -grad f. In
+coordinates where A = I and the weight of the criterion is M = LL', I or the projector P on the range of K, the Hessian is
+
+    H_ik = 2 (z_i'z_k)(z_i'Mz_k),    (z_i'z_k)^2,    2 (z_i'z_k)(z_i'Pz_k) - (z_i'Pz_k)^2,
+
+each a Gram matrix F'F: where M is diagonal with entries m, the coordinates z_ia z_ib of F carry the weights m_a + m_b, 1 and
+m_a + m_b - m_a m_b. With few dimensions and many arms the linear systems are solved in the space of these coordinates.
+
+Each step solves (H + D) dw + nu 1 = q + mu/(w - l) - mu/(u - w), sum dw = 0, D = z_l/(w - l) + z_u/(u - w), and is shortened
+until the barrier function falls. For any w in W, f* >= f - (h_W(q) - w'q) by convexity; relative to the sum above that is
+the gap of the certificate, and the method ends when it is small enough. Last, weights that lie nearer to a bound than its
+multiplier is to zero are put on it: interior points leave none there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from convexdesign.frankwolfe.symmetric import coordinates, dimension, summed, summed_blocks
+from convexdesign.problem.responses import spread, stacked
+
+__all__ = ["Bounded", "Smooth", "fits", "seconds_per_step", "within_bounds"]
+
+Floats = NDArray[np.float64]
+
+MOST_STEPS = 80
+# Share of the way to the boundary, and of the complementarity that the next step aims at.
+BOUNDARY = 0.99
+CENTRING, CAREFUL_CENTRING = 0.1, 0.4
+SUFFICIENT_DECREASE = 1e-4
+SHORTEST_STEP = 2.0**-12
+# Bounds on a weight closer together than this leave it no freedom.
+NO_ROOM = 1e-14
+# How readily a weight is put on a bound; too readily, and the gap says so.
+READINESS = (1.0, 1e-2, 1e-4)
+# A full face of optima leaves Newton's matrix on it singular.
+REGULARISATION = 1e-10
+MOST_SNAPPED = 2500
+# Up to so many arms per coordinate of a symmetric matrix, systems of the arms are the cheaper ones.
+DENSE = 2
+# Operations in a second, as a rule.
+OPERATIONS = 4e9
+# Numbers that the systems may hold: a quarter of a gigabyte.
+MOST_ENTRIES = 2**25
+
+
+class Smooth(Enum):
+    """The criteria that are smooth in the weights."""
+
+    AVERAGE = "average variance"
+    D = "log det"
+    INTEREST = "log det of some combinations"
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Weights (n,) within their bounds and with sum one, their relative gap, and the steps taken."""
+
+    weights: Floats
+    gap: float
+    steps: int
+
+
+def fits(n: int, r: int) -> bool:
+    """Whether n arms in r dimensions can be held: as a square matrix of the arms, or as the coordinates of each."""
+    p = dimension(r)
+    return n * (n if n <= DENSE * p else p) <= MOST_ENTRIES
+
+
+def seconds_per_step(n: int, r: int) -> float:
+    """What one step takes, as a rule."""
+    small = n if n <= DENSE * dimension(r) else dimension(r)
+    return n * small * (small + 4.0 * r) / OPERATIONS
+
+
+def within_bounds(
+    arms: Floats,
+    kind: Smooth,
+    aim: Floats,
+    lower: Floats,
+    upper: Floats,
+    tol: float,
+    *,
+    prior: Floats | None = None,
+    max_steps: int = MOST_STEPS,
+    stop: Callable[[], bool] = lambda: False,
+) -> Bounded:
+    """The best weights between lower (n,) and upper (n,), to a relative gap of tol or as far as steps lead.
+
+    arms (n, r) or groups of responses (n, k, r), which with the prior (r, r) span; aim (r, k): L or K, for D anything. stop is
+    asked before each step. Raises LinAlgError where the arms that may have weight do not span.
+    """
+    upper = np.minimum(upper, 1.0)
+    share = (1.0 - lower.sum()) / max(float((upper - lower).sum()), NO_ROOM)
+    start = lower + min(max(share, 0.0), 1.0) * (upper - lower)
+    free = upper - lower > NO_ROOM
+    if not free.any() or not NO_ROOM < share < 1.0 - NO_ROOM:
+        return Bounded(start / start.sum(), 0.0, 0)
+    task = _Task(arms, kind, aim, lower, upper, prior, free)
+    state = task.at(start[free])
+    if state is None:
+        raise np.linalg.LinAlgError("the arms that may have weight do not span their space")
+    mu = max(task.gap(state), tol) / (2.0 * int(free.sum()))
+    point = _Point(state, mu / (state.w - task.low), np.where(task.capped, mu / (task.high - state.w), 0.0))
+    best, steps, centring = task.bounded(state, 0), 0, CENTRING
+    while best.gap > tol and steps < min(max_steps, MOST_STEPS) and not stop():
+        moved, length = _step(task, point, centring)
+        if moved is None:
+            break
+        steps += 1
+        centring = CENTRING if length > 0.8 else CAREFUL_CENTRING
+        point = moved
+        found = task.bounded(point.state, steps)
+        best = found if found.gap < best.gap else Bounded(best.weights, best.gap, steps)
+    for readiness, newton in itertools.product(READINESS, (True, False)):
+        snapped = task.snapped(point, readiness, newton)
+        if snapped is not None and snapped.gap <= max(best.gap, 0.5 * tol):
+            return Bounded(snapped.weights, snapped.gap, steps)
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Weights w (m,) of the free arms; where A = I their columns Z (r, m k) and L (r, j); q (m,), f and w'q + held."""
+
+    w: Floats
+    Z: Floats
+    L: Floats
+    q: Floats
+    value: float
+    total: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    state: _State
+    z_low: Floats
+    z_high: Floats
+
+
+class _Task:
+    """The problem over the free arms; what is fixed counts as held."""
+
+    def __init__(
+        self,
+        arms: Floats,
+        kind: Smooth,
+        aim: Floats,
+        lower: Floats,
+        upper: Floats,
+        prior: Floats | None,
+        free: NDArray[np.bool_],
+    ):
+        self.kind, self.aim, self.free = kind, aim, free
+        self.k = 1 if arms.ndim == 2 else arms.shape[1]
+        self.columns = np.ascontiguousarray(stacked(arms[free]).T)
+        fixed = np.where(free, 0.0, lower)
+        rows = stacked(arms)
+        held = (rows.T * spread(fixed, arms)) @ rows
+        self.held = held if prior is None else held + prior
+        self.fixed, self.low, self.high = fixed, lower[free], upper[free]
+        # No weight reaches one unless there is nothing else.
+        self.capped = (self.high < 1.0) | (self.low.size == 1)
+        self.room = 1.0 - float(fixed.sum())
+        self.scale = 1.0
+
+    def at(self, w: Floats) -> _State | None:
+        """The state at w > 0; None where A is numerically singular."""
+        A = self.held + (self.columns * np.repeat(w, self.k)) @ self.columns.T
+        try:
+            factor = np.linalg.cholesky(A)
+        except np.linalg.LinAlgError:
+            return None
+        Z, L = (
+            scipy.linalg.solve_triangular(factor, X, lower=True, check_finite=False) for X in (self.columns, self.aim)
+        )
+        if self.kind is Smooth.AVERAGE:
+            value = float(np.vdot(L, L))
+            if self.scale == 1.0:
+                self.scale = value
+            return _State(w, Z, L, self._sums(L.T @ Z) / self.scale, value / self.scale, value / self.scale)
+        if self.kind is Smooth.D:
+            r = len(A)
+            return _State(w, Z, L, self._sums(Z) / r, -2.0 * float(np.log(factor.diagonal()).sum()) / r, 1.0)
+        L, triangle = np.linalg.qr(L)
+        s = L.shape[1]
+        return _State(w, Z, L, self._sums(L.T @ Z) / s, 2.0 * float(np.log(np.abs(triangle.diagonal())).sum()) / s, 1.0)
+
+    def _sums(self, image: Floats) -> Floats:
+        return summed(np.einsum("ij,ij->j", image, image), self.k)
+
+    def gap(self, state: _State) -> float:
+        """(h_W(q) - w'q) / (w'q + held)."""
+        order = np.argsort(-state.q, kind="stable")
+        left = self.room - float(self.low.sum())
+        filled = np.diff(np.minimum(np.cumsum((self.high - self.low)[order]), left), prepend=0.0)
+        most = float(self.low @ state.q + filled @ state.q[order])
+        return max(most - float(state.w @ state.q), 0.0) / state.total
+
+    def bounded(self, state: _State, steps: int) -> Bounded:
+        """The state's weights on all arms."""
+        weights = self.fixed.copy()
+        weights[self.free] = state.w
+        return Bounded(weights, self.gap(state), steps)
+
+    def snapped(self, point: _Point, readiness: float, newton: bool) -> Bounded | None:
+        """The weights with those at a bound put there; the others take up the rest, alike or by a step of Newton's method."""
+        state = point.state
+        # At the optimum either the distance or the multiplier vanishes; both are brought to the size of one.
+        size = readiness / (state.w.size * state.total)
+        at_low = state.w - self.low < size * point.z_low
+        at_high = self.capped & (self.high - state.w < size * point.z_high) & ~at_low
+        inside = ~(at_low | at_high)
+        if not inside.any() or (newton and state.w.size > MOST_SNAPPED):
+            return None
+        out = np.where(at_low, self.low, np.where(at_high, self.high, state.w))
+        left = self.room - float(out.sum())
+        if newton:
+            step = self._on_face(state, inside, out - state.w, left)
+            if step is None:
+                return None
+            out[inside] += step
+        else:
+            margin = np.minimum(state.w - self.low, self.high - state.w)[inside]
+            out[inside] += left * margin / margin.sum()
+        out = np.clip(out, self.low, self.high)
+        out[inside] += (self.room - out.sum()) / np.count_nonzero(inside)
+        if np.any(out < self.low) or np.any(out > self.high):
+            return None
+        found = self.at(out)
+        return None if found is None else self.bounded(found, 0)
+
+    def _on_face(self, state: _State, inside: NDArray[np.bool_], change: Floats, left: float) -> Floats | None:
+        """Newton's step on the weights inside: H dw + nu = q - H (what was put on bounds), with sum `left`."""
+        H = self._hessian(state)[inside]
+        face = H[:, inside]
+        face[np.diag_indices_from(face)] += REGULARISATION * float(np.trace(face)) / len(face)
+        try:
+            factor = scipy.linalg.cho_factor(face, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+        right = np.column_stack([state.q[inside] - H @ change, np.ones(len(face))])
+        solved = scipy.linalg.cho_solve(factor, right, check_finite=False)
+        return np.asarray(solved[:, 0] + (left - solved[:, 0].sum()) / solved[:, 1].sum() * solved[:, 1])
+
+    def solver(self, state: _State, D: Floats) -> Callable[[Floats], Floats] | None:
+        """x -> (H + diag D)^-1 x, for several right-hand sides as columns; None where that is numerically singular."""
+        m, p = state.w.size, dimension(len(state.Z))
+        try:
+            if m <= DENSE * p:
+                factor = scipy.linalg.cho_factor(self._hessian(state) + np.diag(D), lower=True, check_finite=False)
+                return lambda x: np.asarray(scipy.linalg.cho_solve(factor, x, check_finite=False))
+            F = self._root(state)
+            scaled = F / D
+            inner = scipy.linalg.cho_factor(np.eye(len(F)) + scaled @ F.T, lower=True, check_finite=False)
+        except (np.linalg.LinAlgError, ValueError):
+            return None
+
+        def once(x: Floats) -> Floats:
+            return x / D[:, None] - scaled.T @ scipy.linalg.cho_solve(inner, scaled @ x, check_finite=False)
+
+        def refined(x: Floats) -> Floats:
+            y = once(x)
+            return np.asarray(y + once(x - (F.T @ (F @ y) + D[:, None] * y)))
+
+        return refined
+
+    def _hessian(self, state: _State) -> Floats:
+        products = state.Z.T @ state.Z
+        if self.kind is Smooth.D:
+            return summed_blocks(products * products, self.k) / len(state.Z)
+        image = state.L.T @ state.Z
+        aimed = image.T @ image
+        if self.kind is Smooth.AVERAGE:
+            return 2.0 * summed_blocks(products * aimed, self.k) / self.scale
+        return summed_blocks((2.0 * products - aimed) * aimed, self.k) / state.L.shape[1]
+
+    def _root(self, state: _State) -> Floats:
+        """F (p, m) with H = F'F."""
+        if self.kind is Smooth.D:
+            return coordinates(state.Z, responses=self.k) / np.sqrt(len(state.Z))
+        axes, lengths, _ = np.linalg.svd(state.L)
+        m = np.zeros(len(axes))
+        m[: lengths.size] = lengths**2
+        sums = m[:, None] + m
+        if self.kind is Smooth.INTEREST:
+            weight = np.maximum(sums - m[:, None] * m, 0.0) / state.L.shape[1]
+        else:
+            weight = sums / self.scale
+        rows, cols = np.triu_indices(len(m), 1)
+        each = np.concatenate([np.diag(weight), weight[rows, cols]])
+        return np.sqrt(each)[:, None] * coordinates(axes.T @ state.Z, responses=self.k)
+
+
+def _step(task: _Task, point: _Point, centring: float) -> tuple[_Point | None, float]:
+    """The next point, and how much of the step was taken; None where there is none."""
+    state, low, high = point.state, point.state.w - task.low, task.high - point.state.w
+    capped = task.capped
+    mu = centring * float(low @ point.z_low + high @ point.z_high) / (low.size + int(capped.sum()))
+    D = point.z_low / low + np.where(capped, point.z_high / high, 0.0)
+    solve = task.solver(state, D)
+    if solve is None:
+        return None, 0.0
+    right = state.q + mu / low - np.where(capped, mu / high, 0.0)
+    solved = solve(np.column_stack([right, np.ones(low.size)]))
+    dw = solved[:, 0] - solved[:, 0].sum() / solved[:, 1].sum() * solved[:, 1]
+    dw -= dw.sum() / solved[:, 1].sum() * solved[:, 1]
+    dz_low = mu / low - point.z_low - point.z_low / low * dw
+    dz_high = np.where(capped, mu / high - point.z_high + point.z_high / high * dw, 0.0)
+    length = min(1.0, BOUNDARY * _to_zero(np.append(low, high[capped]), np.append(dw, -dw[capped])))
+    dual = min(
+        1.0, BOUNDARY * _to_zero(np.append(point.z_low, point.z_high[capped]), np.append(dz_low, dz_high[capped]))
+    )
+    slope = -float((state.q + mu / low - np.where(capped, mu / high, 0.0)) @ dw)
+
+    def barrier(at: _State) -> float:
+        return at.value - mu * float(np.log(at.w - task.low).sum() + np.log((task.high - at.w)[capped]).sum())
+
+    now = barrier(state)
+    allowance = 1e-12 * (1.0 + abs(now))
+    while length >= SHORTEST_STEP:
+        moved = task.at(state.w + length * dw)
+        if moved is not None and barrier(moved) <= now + SUFFICIENT_DECREASE * length * slope + allowance:
+            return _Point(moved, point.z_low + dual * dz_low, point.z_high + dual * dz_high), length
+        length *= 0.5
+    return None, 0.0
+
+
+def _to_zero(x: Floats, dx: Floats) -> float:
+    """The largest a with x + a dx >= 0."""
+    falling = dx < 0.0
+    return float((x[falling] / -dx[falling]).min()) if falling.any() else np.inf
