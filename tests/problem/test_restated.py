@@ -48,7 +48,9 @@ def test_an_ill_conditioned_map_changes_no_value(kind):
     assert skew.value == pytest.approx(plain.value, rel=3e-6, abs=1e-5)
     v = cd.verify(skew.problem, weights=plain.weights)
     assert v.value == pytest.approx(plain.value, rel=1e-9, abs=1e-9)
-    assert v.is_optimal(3e-6)
+    assert not v.is_worse_than(3e-6)
+    # Where rounding of what was given leaves doubt, the interval says so, and exact arithmetic decides.
+    assert v.is_optimal(3e-6) or cd.verify(skew.problem, weights=plain.weights, rigorous=True).is_optimal(3e-6)
     mine, others = v.worst_targets(3), cd.verify(plain.problem, weights=plain.weights).worst_targets(3)
     if kind not in ("average", "ds"):
         assert mine["variance"].to_numpy() == pytest.approx(others["variance"].to_numpy(), rel=1e-6)
@@ -77,8 +79,8 @@ def test_information_held_of_any_size():
             d = cd.solve(make(arms, prior_information=held, n_new=1))
             assert d.status is cd.Status.CERTIFIED
             assert d.value == pytest.approx(value(arms, d.weights, held), rel=1e-9)
-            v = cd.verify(d.problem, weights=d.weights)
-            assert v.efficiency > 1.0 - 1e-6
+            assert not cd.verify(d.problem, weights=d.weights).is_worse_than(1e-6)
+            assert cd.verify(d.problem, weights=d.weights, rigorous=True).efficiency > 1.0 - 1e-6
 
 
 def exact_information(arms, weights, held):
