@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tempfile
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -51,15 +52,19 @@ def run_apart(task: dict[str, Any], deadline: float | None) -> Any:
 
     Raises OutOfTime at the deadline, RuntimeError with the last line of what the process said where it failed.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-c", PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for us to pass on
-    )
+    # From a file, not a pipe: a pipe that was full when a wait timed out would never be written on (Python 3.11).
+    with tempfile.TemporaryFile() as message:
+        pickle.dump((sys.path, task), message)
+        message.seek(0)
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-c", PROGRAM],
+            stdin=message,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for us to pass on
+        )
     try:
-        answer, complaint = _waited(process, pickle.dumps((sys.path, task)), deadline)
+        answer, complaint = _waited(process, deadline)
     finally:
         if process.poll() is None:
             process.kill()
@@ -71,13 +76,12 @@ def run_apart(task: dict[str, Any], deadline: float | None) -> Any:
     return SimpleNamespace(**found) if task["backend"] == "clarabel" else found
 
 
-def _waited(process: subprocess.Popen[bytes], message: bytes, deadline: float | None) -> tuple[bytes, bytes]:
-    pending: bytes | None = message
+def _waited(process: subprocess.Popen[bytes], deadline: float | None) -> tuple[bytes, bytes]:
     while True:
         left = SECONDS_BETWEEN if deadline is None else min(SECONDS_BETWEEN, deadline - time.monotonic())
         if left <= 0:
             raise OutOfTime
         try:
-            return process.communicate(pending, timeout=left)
+            return process.communicate(timeout=left)
         except subprocess.TimeoutExpired:
-            pending = None  # communicate goes on with what it was given first
+            continue
