@@ -91,7 +91,7 @@ class Certificate:
     value: the criterion at the weights; bound: proven bound on the optimum (a lower one for variances, an upper one for
     log det and lambda_min); gap: relative, value / bound - 1 or its mirror, for log det exp((bound - value) / rank) - 1;
     worst_target, worst_arm: where value and bound are attained; rank: of A(w); witness: what proves the bound, None where
-    that follows from the Kiefer-Wolfowitz theorem; feasibility: distance of the weights from W.
+    that follows from the Kiefer-Wolfowitz theorem; feasibility: the share by which the weights miss W.
     """
 
     criterion: Criterion

@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 FORMAT = "convexdesign design"
 FORMAT_VERSION = 1
-# Weights further than this from W are not certified, whatever their value.
+# Weights that miss a constraint of W by more than this share are not certified, whatever their value.
 FEASIBILITY_TOLERANCE = 1e-8
 
 

@@ -17,6 +17,7 @@ from convexdesign.certificate import Certificate, Witness, certify, revalued, st
 from convexdesign.design import Design, Outcome, Report, Snapshot, Stats, Status, status_of
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
+from convexdesign.problem.weights import unit_of
 
 __all__ = ["METHODS", "solve"]
 
@@ -70,10 +71,12 @@ def solve(
     """
     _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
     started = time.perf_counter()
+    if not problem.weight_set.is_box:
+        problem = _capped(problem, time_limit)
     # A design that was solved for knows its canonical form; one that was read is not asked to find it.
     related = None if warm_start is None else warm_start.__dict__.get("canonical")
     canonical = canonicalise(problem, related)
-    prove = prover(canonical)
+    prove = prover(canonical, started, time_limit)
     reporter = _Reporter(verbose, progress, tol)
     options = _Options(tol, max_iter, time_limit, started, warm_start, formulation, backend, reporter)
     try:
@@ -96,7 +99,7 @@ def solve(
     if best is None:
         raise SolverError("no solver returned anything usable: " + "; ".join(failures))
     if best.status is Status.STALLED and not problem.weight_set.is_box:
-        narrowed = _without_unreachable(problem)
+        narrowed = _without_unreachable(problem, options.time_left)
         if narrowed is not None:
             left = options.time_left
             return solve(narrowed, method, tol, max_iter, left, None, formulation, backend, verbose, progress)
@@ -109,37 +112,56 @@ def solve(
     return best
 
 
-def _without_unreachable(problem: DesignProblem) -> DesignProblem | None:
+def _capped(problem: DesignProblem, time_limit: float | None) -> DesignProblem:
+    """The same problem with the caps that its constraints prove, where they leave an arm little or no weight."""
+    from convexdesign.programs.constraints import feasible_set
+
+    known = problem.weight_set.limits(problem.arms.n)[1]
+    most = feasible_set(problem.weight_set, problem.arms.n, time_limit).most
+    found = (most < known) & ((most == 0) | (unit_of(most) < unit_of(known)))
+    if not found.any():
+        return problem
+    upper = np.ones(problem.arms.n) if problem.weight_set.upper is None else problem.weight_set.upper
+    return problem.capped(np.where(found, most, upper))
+
+
+def _without_unreachable(problem: DesignProblem, time_limit: float | None) -> DesignProblem | None:
     """The same problem with a cap of zero on every arm that the constraints leave no weight; None where there is none.
 
     With the caps the geometry of what can be measured is known, and what cannot is named. "No weight" is what a conic solver
-    can tell from none, at most 1e-8: a direction known only through less counts as not measured.
+    can tell from none, a share of about 1e-8 of what the constraints allow an arm at most: a direction known only through less
+    counts as not measured.
     """
-    from convexdesign.programs.constraints import Feasible
+    from convexdesign.programs.constraints import feasible_set
 
     weight_set, n = problem.weight_set, problem.arms.n
-    reachable = Feasible(weight_set, n).reachable() | ~weight_set.allowed(n)
+    reachable = feasible_set(weight_set, n).reachable(time_limit) | ~weight_set.allowed(n)
     if reachable.all():
         return None
     upper = np.ones(n) if weight_set.upper is None else weight_set.upper
     return problem.capped(np.where(reachable, upper, 0.0))
 
 
-def prover(canonical: Canonical) -> Prover:
+def prover(canonical: Canonical, started: float = 0.0, time_limit: float | None = None) -> Prover:
     """The certificate of weights and a witness, with the support function that W needs.
 
+    With a time limit, in seconds since `started`, a proof may take what is left of it, or a fifth of all where that is less.
     Bounds on the weights prove themselves; inequalities and DCP constraints are read by the conic programs, which also say
     so when no weights satisfy them.
     """
     weight_set = canonical.problem.weight_set
     if weight_set.is_box:
         return lambda weights, witness: certify(canonical, weights, witness)
-    from convexdesign.programs.constraints import Feasible
+    from convexdesign.programs.constraints import feasible_set
 
-    feasible = Feasible(weight_set, canonical.problem.arms.n)
-    return lambda weights, witness: certify(
-        canonical, weights, witness, support=feasible.support, feasibility=feasible.violation(weights)
-    )
+    feasible = feasible_set(weight_set, canonical.problem.arms.n, time_limit)
+
+    def prove(weights: Floats, witness: Witness | None) -> Certificate:
+        left = None if time_limit is None else max(time_limit - (time.perf_counter() - started), time_limit / 5)
+        violation = feasible.violation(weights, left)
+        return certify(canonical, weights, witness, support=lambda q: feasible.support(q, left), feasibility=violation)
+
+    return prove
 
 
 class _Options:
@@ -238,6 +260,10 @@ def _certified(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float
     weights = weights / total
     if canonical.problem.weight_set.is_box and not canonical.problem.weight_set.is_simplex:
         weights = canonical.problem.weight_set.projected(weights)
+    elif not canonical.problem.weight_set.is_simplex:
+        from convexdesign.programs.constraints import feasible_set
+
+        weights = feasible_set(canonical.problem.weight_set, weights.size).projected(weights)
     certificate = prove(weights, outcome.witness)
     weights, certificate = _trimmed(canonical, weights, certificate, tol)
     weights.flags.writeable = False

@@ -121,7 +121,7 @@ def test_status_needs_the_weights_to_lie_in_the_feasible_set():
     inside = certify(canonical, np.array([0.4, 0.3, 0.3]))
     outside = certify(canonical, np.array([1, 1, 1]) / 3)
     assert inside.feasibility == 0
-    assert outside.feasibility == pytest.approx(1 / 3 - 0.3)
+    assert outside.feasibility == pytest.approx((1 / 3 - 0.3) / 0.3)
     assert status_of(outside, 1e9) is Status.STALLED
     assert status_of(inside, 1e9) is Status.CERTIFIED
 

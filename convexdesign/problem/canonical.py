@@ -10,6 +10,7 @@ range serves, whitening or not, so that nothing is lost but the last place of ea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
@@ -225,7 +226,14 @@ def _canonical(problem: DesignProblem, related: Canonical | None = None) -> Cano
         else:
             sample, image, basis, inverse = _coordinates(problem, sample, rows, held)
             again = partial(_precise_image, problem, sample, basis)
+        unit = problem.weight_set.unit(problem.arms.n)[sample]
+        if unit.min(initial=1.0) < 1.0:
+            # An arm that may have little weight counts for as little: its row is seen in the unit of its weight.
+            effort = np.concatenate([np.ones(held), np.sqrt(np.repeat(unit, problem.responses))])[:, None]
+            image, first = effort * image, None
+            again = None if again is None else partial(_scaled, effort, again)
         keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, first, again)
+        weights = weights * unit[keep]
         basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
     if problem.criterion is Criterion.MINIMAX:
         target_scale = problem.targets.size(basis)
@@ -234,6 +242,10 @@ def _canonical(problem: DesignProblem, related: Canonical | None = None) -> Cano
     else:
         target_scale = 1.0
     return Canonical(problem, basis, inverse, coarse, weights, target_scale)
+
+
+def _scaled(effort: Floats, image: Callable[[Floats], Floats], whitening: Floats) -> Floats:
+    return effort * image(whitening)
 
 
 def _precise_image(problem: DesignProblem, sample: Indices, basis: Floats, whitening: Floats) -> Floats:

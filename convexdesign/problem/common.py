@@ -49,7 +49,7 @@ class Common(TypedDict, total=False):
     n_new: float | None
     min_weight: ArrayLike | None
     max_weight: ArrayLike | None
-    inequalities: tuple[ArrayLike, ArrayLike] | None
+    inequalities: tuple[ArrayLike, ArrayLike] | Mapping[str, ArrayLike] | None
     constraints: Callable[[Any], list[Any]] | None
 
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.problem.knapsack import knapsack
+from convexdesign.problem.linear_rows import misses, most
+from convexdesign.problem.projection import into_box, into_rows
 from convexdesign.problem.read import read_rows, read_vector
 
-__all__ = ["WeightSet", "read_weight_set"]
+__all__ = ["WeightSet", "read_weight_set", "unit_of"]
 
 Floats = NDArray[np.float64]
 
 # Bounds may sum to one only up to rounding.
 SUM_TOLERANCE = 1e-9
+EPS = float(np.finfo(float).eps)
+# Weights are in units of their limits where these are below a thousandth; and never in smaller units than this.
+ORDINARY = 1e-3
+LEAST = 2.0**-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,46 +51,49 @@ class WeightSet:
         """Whether W is the simplex with bounds on the weights alone."""
         return self.G is None and self.constraints is None
 
+    @cached_property
+    def _most(self) -> Floats | None:
+        """Upper limits (n,) that bounds and single rows of G w <= h prove; None where there are none."""
+        if self.G is None or self.h is None or not len(self.G):
+            return self.upper
+        rows = most(self.G, self.h)
+        return np.minimum(rows, 1.0) if self.upper is None else np.minimum(rows, self.upper)
+
+    def limits(self, n: int) -> tuple[Floats, Floats]:
+        """Proven limits lower, upper (n,) of every weight, from its bounds and from single rows of G w <= h."""
+        lower = np.zeros(n) if self.lower is None else self.lower
+        upper = np.ones(n) if self._most is None else np.maximum(self._most, lower)
+        return lower, upper
+
+    def unit(self, n: int) -> Floats:
+        """The unit (n,) of every weight: the size of its limit where that is small, one elsewhere."""
+        return unit_of(self.limits(n)[1])
+
     def allowed(self, n: int) -> NDArray[np.bool_]:
         """Which of the n arms may have weight at all: those neither capped at zero nor crowded out by the lower bounds."""
-        allowed = np.ones(n, dtype=bool)
-        if self.upper is not None:
-            allowed &= self.upper > 0
-        if self.lower is not None and self.lower.sum() >= 1.0 - SUM_TOLERANCE:
-            allowed &= self.lower > 0
-        return allowed
+        lower, upper = self.limits(n)
+        allowed = np.asarray(upper > 0)
+        return allowed & (lower > 0) if lower.sum() >= 1.0 - SUM_TOLERANCE else allowed
 
     def projected(self, w: Floats) -> Floats:
-        """Weights within the bounds and with sum one, near w: clipped, and what that leaves over shared out by the room left.
+        """Weights in W near w, up to rounding: within the bounds exactly, with sum one, and G w <= h.
 
-        Interior points miss their bounds by rounding, on either side; weights that are returned may not.
+        Interior points miss their constraints by rounding, on either side; weights that are returned may not.
         """
-        lower = np.zeros(w.size) if self.lower is None else self.lower
-        upper = np.ones(w.size) if self.upper is None else self.upper
+        lower, upper = self.limits(w.size)
         upper = np.where(self.allowed(w.size), upper, 0.0)
-        w = np.clip(w, lower, upper)
-        left = 1.0 - float(w.sum())
-        # Arms well inside their bounds take it up: there the criterion is flat, and arms at a bound stay there.
-        room = (w - lower) * (upper - w)
-        if not room.any():
-            room = upper - w if left > 0 else w - lower
-        total = float(room.sum())
-        return np.clip(w + left * room / total, lower, upper) if total > 0 else w
+        if self.G is None or self.h is None:
+            return into_box(w, lower, upper)
+        return into_rows(w, lower, upper, self.G, self.h)
 
     def box_support(self, q: Floats) -> float:
-        """max of w'q over the simplex with bounds alone: a fractional knapsack, filled from the best entry down.
+        """A proven upper bound on max of w'q over the simplex with limits of single weights alone, tight up to rounding.
 
         An upper bound on h_W whatever other constraints W has.
         """
-        if self.lower is None and self.upper is None:
+        if self.lower is None and self._most is None:
             return float(q.max())
-        lower = np.zeros(q.size) if self.lower is None else self.lower
-        upper = np.ones(q.size) if self.upper is None else self.upper
-        order = np.argsort(-q, kind="stable")
-        room = np.cumsum((upper - lower)[order])
-        left = 1.0 - lower.sum()
-        filled = np.diff(np.minimum(room, left), prepend=0.0)
-        return float(lower @ q + filled @ q[order])
+        return knapsack(q, *self.limits(q.size))
 
     def support(self, q: Floats) -> float:
         """A proven upper bound on h_W(q) = max over w in W of w'q, exact for bounds, tight for G w <= h.
@@ -94,38 +105,69 @@ class WeightSet:
         plain = self.box_support(q)
         if self.G is None or self.h is None:
             return plain
+        lam = self._multipliers(q)
+        size = float(lam @ np.abs(self.h)) + float((np.abs(self.G).T @ lam + np.abs(q)).max())
+        error = (lam.size + 8) * EPS * size
+        return min(plain, float(lam @ self.h) + self.box_support(q - self.G.T @ lam) + error)
+
+    def _multipliers(self, q: Floats) -> Floats:
+        """Multipliers (k,) of G w <= h for the maximum of w'q, from a linear program in the units of each row and limit."""
         from scipy.optimize import linprog
 
-        bounds = list(zip(self._or(self.lower, q, 0.0), self._or(self.upper, q, 1.0), strict=True))
-        size = float(np.abs(q).max()) or 1.0
-        result = linprog(-q / size, A_ub=self.G, b_ub=self.h, A_eq=np.ones((1, q.size)), b_eq=[1.0], bounds=bounds)
+        assert self.G is not None
+        assert self.h is not None
+        lower, upper = self.limits(q.size)
+        unit = np.where(upper > 0, np.minimum(upper, 1.0), 1.0)
+        G = self.G * unit
+        size = np.abs(G).max(axis=1, initial=0.0)
+        size[size == 0] = 1.0
+        scale = float(np.abs(q).max()) or 1.0
+        result = linprog(
+            -q * unit / scale,
+            A_ub=G / size[:, None],
+            b_ub=self.h / size,
+            A_eq=unit[None],
+            b_eq=[1.0],
+            bounds=np.column_stack([lower / unit, upper / unit]),
+        )
         if result.status != 0:
-            return plain
-        lam = np.maximum(-np.asarray(result.ineqlin.marginals), 0.0) * size
-        return min(plain, float(lam @ self.h) + self.box_support(q - self.G.T @ lam))
-
-    @staticmethod
-    def _or(bound: Floats | None, q: Floats, default: float) -> Floats:
-        return np.full(q.size, default) if bound is None else bound
+            return np.zeros(len(G))
+        return np.asarray(np.maximum(-np.asarray(result.ineqlin.marginals), 0.0) * scale / size)
 
     def violation(self, w: Floats) -> float:
-        """How far w is from the bounds and inequalities (the largest excess); callables are checked elsewhere."""
+        """How far w is from the bounds and inequalities, each in its own terms; callables are checked elsewhere.
+
+        The largest of: the excess over a bound as a share of the bound (of one where it is zero), the excess of a row of
+        G w <= h as a share of its room, and |sum w - 1|. No unit of a row changes it.
+        """
         excess = [abs(float(w.sum()) - 1.0), -float(w.min())]
         if self.lower is not None:
-            excess.append(float((self.lower - w).max()))
+            excess.append(_relative(self.lower - w, self.lower))
         if self.upper is not None:
-            excess.append(float((w - self.upper).max()))
+            excess.append(_relative(w - self.upper, self.upper))
         if self.G is not None and self.h is not None:
-            size = np.maximum(np.abs(self.G).max(axis=1), np.abs(self.h))
-            excess.append(float(((self.G @ w - self.h) / np.where(size > 0, size, 1.0)).max()))
+            excess.append(float(misses(self.G, self.h, w).max(initial=0.0)))
         return max(0.0, *excess)
+
+
+def unit_of(upper: Floats) -> Floats:
+    """Powers of two (n,) near the upper limits of weights where these are small, one elsewhere.
+
+    Solvers and coordinates see weights in these units: what is small by a cap is not negligible.
+    """
+    return np.asarray(np.exp2(np.round(np.log2(np.where(upper < ORDINARY, np.maximum(upper, LEAST), 1.0)))))
+
+
+def _relative(excess: Floats, bound: Floats) -> float:
+    """The largest excess as a share of its bound, less what rounding adds; of one where the bound is zero."""
+    return float(((excess - 4.0 * EPS * bound) / np.where(bound > 0, bound, 1.0)).max())
 
 
 def read_weight_set(
     n: int,
     min_weight: ArrayLike | None,
     max_weight: ArrayLike | None,
-    inequalities: tuple[ArrayLike, ArrayLike] | None,
+    inequalities: Any,
     constraints: Callable[[Any], list[Any]] | None,
 ) -> WeightSet:
     """Check bounds and constraints at the border; contradictions among the bounds are named."""
@@ -144,13 +186,23 @@ def read_weight_set(
             )
     G = h = None
     if inequalities is not None:
-        G = np.asarray(read_rows(inequalities[0], "the matrix G of inequalities", n).values, dtype=float)
-        h = read_vector(inequalities[1], "the right-hand side h of inequalities", G.shape[0])
+        left, right = inequalities
+        G = np.asarray(read_rows(left, "the matrix G of inequalities", n).values, dtype=float)
+        h = read_vector(right, "the right-hand side h of inequalities", G.shape[0])
     if constraints is not None and not callable(constraints):
         raise InputError(
-            f"constraints must be a function from the CVXPY variable w to a list of constraints, got {constraints!r}"
+            f"constraints must be a function from the CVXPY variable w to a list of constraints, such as "
+            f"lambda w: [w[0] <= 0.2], got {_kind(constraints)}; linear ones, G w <= h, go into inequalities=(G, h)"
         )
     return WeightSet(lower, upper, G, h, constraints)
+
+
+def _kind(value: object) -> str:
+    """What a value is, in a few words."""
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
 def _bound(value: ArrayLike, what: str, n: int) -> Floats:

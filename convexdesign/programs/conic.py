@@ -15,7 +15,7 @@ from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.programs.backends import TimeUp, run
-from convexdesign.programs.constraints import Feasible
+from convexdesign.programs.constraints import feasible_set
 from convexdesign.programs.formulations import alternative, formulations_of, size_of
 from convexdesign.programs.ladder import ladder
 from convexdesign.programs.pricing import Solution, price, refined
@@ -49,8 +49,7 @@ def solve_conic(
     when nothing usable was found.
     """
     problem = canonical.problem
-    feasible = None if problem.weight_set.is_simplex else Feasible(problem.weight_set, problem.arms.n)
-    constrain = None if feasible is None else feasible.constrain
+    feasible = None if problem.weight_set.is_simplex else feasible_set(problem.weight_set, problem.arms.n, time_limit)
     record = Record(canonical, feasible, tol, max_iter, time_limit, report)
     builds = formulations_of(canonical)
     spanning = anchors(canonical)
@@ -69,7 +68,7 @@ def solve_conic(
             require_memory(size, alternative(canonical))
             if record.time_left is not None and size.seconds_per_iteration > record.time_left:
                 raise TimeUp(f"one step would take about {size.seconds_per_iteration:.2g} s, longer than the time left")
-            program = builds[rung.formulation](canonical.arms[arms], targets, constrain)
+            program = builds[rung.formulation](canonical.arms[arms], targets, feasible)
             run(program, rung.backend, rung.accuracy, record.time_left, size)
         except TimeUp as error:
             failures.append(f"{rung.formulation} on {error}")
@@ -92,9 +91,16 @@ def solve_conic(
             arms, targets = step.needed()
         arms, targets = np.union1d(arms, np.union1d(spanning, more_arms)), np.union1d(targets, more_targets)
         least_gap = min(least_gap, step.gap)
-    if record.best is None and record.limit is not None and problem.weight_set.is_box:
+    if record.best is None and record.limit is not None:
         # No time even for one program.
-        record.add(problem.weight_set.projected(_first_weights(canonical, start)), None, 0)
+        boxed = problem.weight_set.is_box
+        first = (
+            problem.weight_set.projected(_first_weights(canonical, start))
+            if boxed or feasible is None
+            else feasible.inner
+        )
+        if first is not None:
+            record.add(first, None, 0)
     if record.best is None:
         reasons = "; ".join(dict.fromkeys(failures))
         raise SolverError(reasons or "the time limit was reached before the first conic program was solved")

@@ -1,39 +1,47 @@
-"""The feasible set W in CVXPY: the user's constraints read, checked, and turned into bounds that need no trust.
+"""The feasible set W: the user's constraints read, checked, put into cone form, and what weights are to it.
 
-CVXPY turns W into cone form, {x : b - Ax in K}, x holding w and auxiliary variables. For q and ANY z in the dual cone K*,
-z'(b - Ax) >= 0, so that every feasible w has
-
-    w'q <= b'z + (q - A_w'z)'w - (A_u'z)'u <= b'z + max over simplex and bounds of (q - A_w'z)'w + what u could add.
-
-A solver supplies z; the inequality holds whatever it is. At the solution A_u'z vanishes up to the solver's accuracy.
+Nothing here depends on the units that constraints are written in: support function and programs work on the cone form in units
+of its own (`body`), and feasibility is a distance in the weights. A row g'w <= h is judged by its excess against its room
+(`linear_rows`), a convex constraint g(w) <= 0 by its linearisation g(v) + grad g(v)'(w - v) <= 0 at the weights v judged, which
+every feasible w satisfies; constraints with variables of their own by the nearest point of W that a solver finds.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-import clarabel
 import cvxpy as cp
 import numpy as np
 from cvxpy.error import DCPError, SolverError
-from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 from numpy.typing import NDArray
 from scipy import sparse
 
 from convexdesign.errors import InputError
-from convexdesign.problem.weights import WeightSet
+from convexdesign.problem.linear_rows import misses, most
+from convexdesign.problem.projection import into_box, into_rows, misses_of
+from convexdesign.problem.weights import WeightSet, unit_of
+from convexdesign.programs.body import body
+from convexdesign.programs.cone_form import ConeForm, cone_form
 
-__all__ = ["Feasible"]
+__all__ = ["Feasible", "feasible_set"]
 
 Floats = NDArray[np.float64]
 
-# A constraint violated by less than this at the best point is met; solvers leave about 1e-9.
+# Slack of a share of a constraint's own size that is none: solvers leave about 1e-9.
 MEETS = 1e-6
-# No more weight than this is what a solver leaves of none.
-NOTHING = 1e-8
+# Weights nearer to W than this are left where they are.
+NEAR = 1e-10
+# Shares of a point inside W that are added to weights which a solver leaves further outside than INSIDE.
+INWARD = (0.0, 1e-9, 1e-8, 1e-7)
+INSIDE = 1e-9
+# Linearisations of convex constraints, one after another, that weights are moved onto.
+MOST_CUTS = 6
 
 
 @dataclass(frozen=True)
@@ -42,155 +50,282 @@ class Row:
 
     g: Any
     equality: bool
-    label: str
+    of: Any
+
+    @property
+    def label(self) -> str:
+        """The words, made only where they are needed: many constraints with many numbers take a while to say."""
+        return str(self.of) if isinstance(self.of, str) else "constraints[{}]: {}".format(*self.of)
 
 
 class Feasible:
-    """W over n arms as CVXPY constraints, its support function with proven values, and the distance from it.
+    """W over n arms: as CVXPY constraints, its support function with proven values, and the distance from it.
 
     Raises InputError for constraints that are not convex (with CVXPY's reason), not understood, or contradictory (the ones
-    that cannot be met together are named).
+    that cannot be met together are named). time_limit in seconds, for finding limits of the constraints' own variables.
     """
 
-    def __init__(self, weight_set: WeightSet, n: int):
+    def __init__(self, weight_set: WeightSet, n: int, time_limit: float | None = None):
+        started = time.perf_counter()
         self.weight_set = weight_set
         self.w = cp.Variable(n, name="w")
-        self.rows = self._read()
-        self._refuse_empty()
-        self._cone = None if weight_set.constraints is None else self._cone_form()
+        made = [] if weight_set.constraints is None else _call(weight_set.constraints, self.w)
+        self.rows = self._read(made)
+        form = _with_inequalities(cone_form(self.w, made) if made else _nothing(n), weight_set)
+        self.E, self.e, self.G, self.h = _linear(form)
+        lower, upper = weight_set.limits(n)
+        for left, right in ((self.G, self.h), (self.E, self.e), (-self.E, -self.e)):
+            if len(left):
+                upper = np.maximum(np.minimum(upper, most(left, right)), lower)
+        self.body = body(form, lower, upper, _left(time_limit, started))
+        self.unit = unit_of(self.body.hi[:n])
+        # What is more than linear, and whether all of it can be evaluated at given weights.
+        self.curved = [row for row in self.rows if row is not None and not row.g.is_affine()]
+        mine = all(v.id == self.w.id for c in made for v in c.variables())
+        self.evaluable = mine and all(row is not None for row in self.rows)
+        self._refuse_empty(_left(time_limit, started))
 
-    def constrain(self, w: cp.Variable) -> list[cp.Constraint]:
-        """The constraints on another variable w, beside the simplex's own."""
-        members = self._bounds(w)
-        if self.weight_set.G is not None:
-            members.append(self.weight_set.G @ w <= self.weight_set.h)
-        if self.weight_set.constraints is not None:
-            members.extend(self.weight_set.constraints(w))
-        return members
+    def __call__(self, w: Any) -> list[cp.Constraint]:
+        """The constraints on another expression w (n,), beside the simplex's own; it is best solved for in `unit`."""
+        members: list[cp.Constraint] = []
+        if self.weight_set.lower is not None:
+            members.append(cp.multiply(1.0 / self.unit, w) >= self.weight_set.lower / self.unit)
+        if self.weight_set.upper is not None:
+            members.append(cp.multiply(1.0 / self.unit, w) <= self.weight_set.upper / self.unit)
+        return members + self.body.members(w)
 
-    def violation(self, weights: Floats) -> float:
-        """The largest violation of any constraint at the weights."""
-        worst = self.weight_set.violation(weights)
+    def support(self, q: Floats, time_limit: float | None = None) -> float:
+        """A proven upper bound on max over w in W of w'q, tight to the solver's accuracy."""
         if self.weight_set.constraints is None:
-            return worst
-        self.w.value = weights
-        if any(v is not self.w for row in self.rows for v in row.g.variables()):
-            slacks, elastic = self._elastic()
-            _solved(cp.Problem(cp.Minimize(sum(cp.sum(s) for s in slacks)), [self.w == weights, *elastic]))
-            # Whatever was found for the auxiliary variables, the constraints are evaluated at it.
-            self.w.value = weights
-        for row in self.rows:
-            value = np.asarray(row.g.value, dtype=float)
-            excess = np.abs(value).max() if row.equality else value.max()
-            worst = max(worst, float(excess))
+            return self.weight_set.support(q)
+        return min(self.weight_set.box_support(q), self.body.support(q, time_limit))
+
+    def violation(self, weights: Floats, time_limit: float | None = None) -> float:
+        """How far the weights are from W: the largest share by which they miss any constraint, in the constraint's own terms.
+
+        Bounds and linear rows as `WeightSet.violation` says; convex constraints by their linearisation at the weights; those
+        with variables of their own by the distance to the nearest point of W, each weight in terms of its upper limit.
+        """
+        worst = max(self.weight_set.violation(weights), self._linear_violation(weights))
+        if not self._linear_only:
+            rows, right = self._cuts(weights) if self.evaluable else (None, None)
+            if rows is not None and right is not None:
+                return max(worst, float(misses(rows, right, weights).max(initial=0.0)))
+            found = self.body.nearest(weights, time_limit)
+            return max(worst, np.inf if found is None else found[1])
         return worst
 
-    def support(self, q: Floats) -> float:
-        """A proven upper bound on max over w in W of w'q, tight to the solver's accuracy."""
-        loose = self.weight_set.support(q)
-        if self._cone is None:
-            return loose
-        size = float(np.abs(q).max()) or 1.0
-        return min(loose, size * self._cone.bound(q / size, self.weight_set.box_support))
+    def projected(self, weights: Floats, time_limit: float | None = None) -> Floats:
+        """Weights in W near the weights given, as far as rounding and, for variables of its own, a solver can tell."""
+        if self.weight_set.constraints is None:
+            return self.weight_set.projected(weights)
+        if not (self._linear_only or self.evaluable):
+            return self._nearest(weights, time_limit)
+        best, least = weights, np.inf
+        G, h = self.G, self.h
+        for _ in range(1 if self._linear_only else MOST_CUTS):
+            weights = self._into_rows(weights, G, h)
+            missed = self._linear_violation(weights)
+            rows, right = (None, None) if self._linear_only else self._cuts(weights)
+            if rows is not None and right is not None:
+                missed = max(missed, float(misses(rows, right, weights).max(initial=0.0)))
+            if missed < least:
+                best, least = weights, missed
+            if missed == 0.0 or rows is None or right is None:
+                break
+            G, h = np.vstack([G, rows]), np.r_[h, right]
+        return best
 
-    def reachable(self) -> NDArray[np.bool_]:
+    def _into_rows(self, weights: Floats, G: Floats, h: Floats) -> Floats:
+        lower, upper = np.maximum(self.body.lo[: weights.size], 0.0), self.body.hi[: weights.size]
+        return into_rows(weights, lower, upper, np.vstack([self.E, G]), np.r_[self.e, h], len(self.E))
+
+    def _nearest(self, weights: Floats, time_limit: float | None) -> Floats:
+        """Weights in W near these, from a solver; further inside by what its accuracy cannot tell from none, if need be."""
+        found = self.body.nearest(weights, time_limit)
+        if found is None or found[1] <= NEAR:
+            return self._into_rows(weights, self.G, self.h)
+        near = self._into_rows(np.maximum(found[0], 0.0), self.G, self.h)
+        best, least = near, np.inf
+        for share in INWARD:
+            inner = self.inner if share else None
+            mixed = near if inner is None else self._into_rows((1.0 - share) * near + share * inner, self.G, self.h)
+            found = self.body.nearest(mixed, time_limit)
+            missed = np.inf if found is None else found[1]
+            if missed < least:
+                best, least = mixed, missed
+            if least <= INSIDE:
+                break
+        return best
+
+    @cached_property
+    def inner(self) -> Floats | None:
+        """A point well inside W, as far as there is one."""
+        found = self.body.inner()
+        return None if found is None else into_box(np.maximum(found, 0.0), np.zeros(found.size), np.ones(found.size))
+
+    def reachable(self, time_limit: float | None = None) -> NDArray[np.bool_]:
         """Which arms (n,) can have weight: those that have some at a point of W that gives weight to as many as possible."""
-        share = cp.Variable(self.w.size, nonneg=True)
-        limits = [row.g == 0 if row.equality else row.g <= 0 for row in self.rows]
-        enough = 1e-3 / self.w.size
-        members = [*self._members(self.w), *limits, share <= self.w, share <= enough]
-        if not _solved(cp.Problem(cp.Maximize(cp.sum(share) / enough), members)):
-            return np.ones(self.w.size, dtype=bool)
-        return np.asarray(share.value > NOTHING)
+        return self.body.reachable(time_limit)
 
-    def _cone_form(self) -> ConeForm:
-        limits = [row.g == 0 if row.equality else row.g <= 0 for row in self.rows]
-        program = cp.Problem(cp.Maximize(cp.sum(self.w)), [*self._members(self.w), *limits])
-        data = program.get_problem_data(cp.CLARABEL)[0]
-        first = data["param_prob"].var_id_to_col[self.w.id]
-        return ConeForm(data["A"], data["b"], dims_to_solver_cones(data["dims"]), first, self.w.size)
+    @property
+    def most(self) -> Floats:
+        """Proven upper limits (n,) on the weights."""
+        return self.body.hi[: self.w.size]
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether all variables of the constraints have proven limits, without which bounds may leave constraints out."""
+        return self.body.unlimited.size == 0
+
+    # ----------------------------------------------------------------- judging
+
+    @property
+    def _linear_only(self) -> bool:
+        form = self.body.form
+        return not form.blocks and form.A.shape[1] == form.n
+
+    def _linear_violation(self, weights: Floats) -> float:
+        rows, right = np.vstack([self.E, self.G]), np.r_[self.e, self.h]
+        return float(misses_of(rows, right, weights, len(self.E)).max(initial=0.0)) if len(rows) else 0.0
+
+    def _cuts(self, weights: Floats) -> tuple[Floats | None, Floats | None]:
+        """Rows, right: the linearisations of the curved constraints violated at the weights; None where they have none."""
+        rows, rights = [np.zeros((0, weights.size))], [np.zeros(0)]
+        for row in self.curved:
+            found = self._cut(row, weights)
+            if found is None:
+                # On the edge of their domain functions have no gradient; next to it they do.
+                found = self._cut(row, (1.0 - 1e-9) * weights + 1e-9 * np.minimum(self.unit, 1.0 / weights.size))
+            if found is None:
+                return None, None
+            rows.append(found[0])
+            rights.append(found[1])
+        return np.vstack(rows), np.concatenate(rights)
+
+    def _cut(self, row: Row, at: Floats) -> tuple[Floats, Floats] | None:
+        self.w.value = at
+        value = row.g.value
+        if value is None:
+            return None
+        values = np.atleast_1d(np.asarray(value, dtype=float)).ravel(order="F")
+        if not np.all(np.isfinite(values)):
+            return None
+        above = values > 0
+        if not above.any():
+            return np.zeros((0, at.size)), np.zeros(0)
+        slope = row.g.grad.get(self.w)
+        if slope is None:
+            return None
+        slopes = np.asarray(sparse.csc_array(slope).todense(), dtype=float).reshape(at.size, -1).T[above]
+        if not np.all(np.isfinite(slopes)):
+            return None
+        return slopes, slopes @ at - values[above]
 
     # ----------------------------------------------------------------- reading
 
-    def _read(self) -> list[Row]:
-        rows = []
+    def _read(self, made: list[cp.Constraint]) -> list[Row | None]:
+        rows: list[Row | None] = []
         if self.weight_set.G is not None and self.weight_set.h is not None:
             rows.append(Row(self.weight_set.G @ self.w - self.weight_set.h, False, "inequalities G w <= h"))
-        if self.weight_set.constraints is not None:
-            rows.extend(_as_row(c, k) for k, c in enumerate(_call(self.weight_set.constraints, self.w)))
-        return rows
+        return rows + [_as_row(c, k) for k, c in enumerate(made)]
 
-    def _bounds(self, w: cp.Variable) -> list[cp.Constraint]:
-        members = []
-        if self.weight_set.lower is not None:
-            members.append(w >= self.weight_set.lower)
-        if self.weight_set.upper is not None:
-            members.append(w <= self.weight_set.upper)
-        return members
-
-    def _members(self, w: cp.Variable) -> list[cp.Constraint]:
-        return [w >= 0, cp.sum(w) == 1, *self._bounds(w)]
-
-    def _refuse_empty(self) -> None:
-        """InputError naming the constraints that cannot all be met: those that need slack at the least total slack."""
+    def _refuse_empty(self, time_limit: float | None) -> None:
+        """InputError naming the constraints that cannot all be met, where that is proven."""
         if not self.rows:
             return
-        slacks, elastic = self._elastic()
-        program = cp.Problem(cp.Minimize(sum(cp.sum(s) for s in slacks)), [*self._members(self.w), *elastic])
-        if not _solved(program) or program.value <= MEETS:
-            return  # met, or nothing learned: then the design's own program will say
-        # The multipliers of the least total slack belong to a set of constraints that contradict each other.
-        prices = [np.atleast_1d(c.dual_value) for c in elastic]
-        clash = [self._name(row, p) for row, p in zip(self.rows, prices, strict=True) if np.abs(p).max() > MEETS]
+        n = self.w.size
+        if not np.any(self.body.lo > self.body.hi) and self.body.support(np.zeros(n), time_limit) >= 0.0:
+            return
+        clash = self._clash()
         raise InputError(
             f"no weights satisfy all constraints: {'; '.join(clash)} contradict each other or the bounds on the weights; "
             "relax one of them"
         )
 
-    def _elastic(self) -> tuple[list[cp.Variable], list[cp.Constraint]]:
-        """The constraints with slack, and the slacks."""
-        slacks = [cp.Variable(row.g.shape, nonneg=True) for row in self.rows]
-        pairs = zip(self.rows, slacks, strict=True)
-        return slacks, [cp.abs(row.g) <= slack if row.equality else row.g <= slack for row, slack in pairs]
+    def _clash(self) -> list[str]:
+        """Constraints that contradict each other: those that need slack at the least total slack, each in its own size."""
+        rows = [row for row in self.rows if row is not None]
+        slacks = [cp.Variable(row.g.shape, nonneg=True) for row in rows]
+        sizes = [_size(row, self.w) for row in rows]
+        elastic = [
+            cp.abs(row.g / size) <= slack if row.equality else row.g / size <= slack
+            for row, size, slack in zip(rows, sizes, slacks, strict=True)
+        ]
+        members = [self.w >= 0, cp.sum(self.w) == 1]
+        if self.weight_set.lower is not None:
+            members.append(self.w >= self.weight_set.lower)
+        if self.weight_set.upper is not None:
+            members.append(self.w <= self.weight_set.upper)
+        program = cp.Problem(cp.Minimize(sum(cp.sum(s) for s in slacks)), [*members, *elastic])
+        everything = [row.label for row in rows] or ["constraints"]
+        if not _solved(program):
+            return everything
+        prices = [np.atleast_1d(c.dual_value) for c in elastic]
+        return [
+            _name(row, p) for row, p in zip(rows, prices, strict=True) if np.abs(p).max(initial=0.0) > MEETS
+        ] or everything
 
-    @staticmethod
-    def _name(row: Row, prices: Floats) -> str:
-        involved = np.flatnonzero(np.abs(prices).ravel() > MEETS)
-        if prices.size == 1:
-            return row.label
-        return f"{row.label} ({'rows' if involved.size > 1 else 'row'} {', '.join(map(str, involved[:8]))})"
+
+_KNOWN: weakref.WeakKeyDictionary[WeightSet, Feasible] = weakref.WeakKeyDictionary()
 
 
-@dataclass(frozen=True, eq=False)
-class ConeForm:
-    """{x : b - Ax in K}: A (rows, columns) sparse; w is columns first to first + n of x."""
+def feasible_set(weight_set: WeightSet, n: int, time_limit: float | None = None) -> Feasible:
+    """`Feasible`, read once for each weight set."""
+    found = _KNOWN.get(weight_set)
+    if found is None:
+        found = _KNOWN[weight_set] = Feasible(weight_set, n, time_limit)
+    return found
 
-    A: Any
-    b: Floats
-    cones: list[Any]
-    first: int
-    n: int
 
-    def bound(self, q: Floats, box_support: Callable[[Floats], float]) -> float:
-        """A proven upper bound on w'q from a dual solution, repaired."""
-        mine = slice(self.first, self.first + self.n)
-        cost = np.zeros(self.A.shape[1])
-        cost[mine] = -q
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-        nothing = sparse.csc_matrix((cost.size, cost.size))
-        solution = clarabel.DefaultSolver(
-            nothing, cost, sparse.csc_matrix(self.A), self.b, self.cones, settings
-        ).solve()
-        x, z = np.array(solution.x), np.array(solution.z)
-        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(z))):
-            return np.inf
-        # z lies inside K*: interior-point iterates never leave it.
-        residual = cost + self.A.T @ z
-        auxiliary = np.delete(np.arange(cost.size), np.r_[mine])
-        charge = 10.0 * float(np.abs(residual[auxiliary]) @ (1.0 + np.abs(x[auxiliary])))
-        return float(self.b @ z) + box_support(-residual[mine]) + charge
+def _left(time_limit: float | None, started: float) -> float | None:
+    return None if time_limit is None else max(time_limit - (time.perf_counter() - started), 0.0)
+
+
+def _nothing(n: int) -> ConeForm:
+    return ConeForm(sparse.csr_matrix((0, n)), np.zeros(0), 0, 0, (), n)
+
+
+def _with_inequalities(form: ConeForm, weight_set: WeightSet) -> ConeForm:
+    """The form with G w <= h among its inequalities."""
+    if weight_set.G is None or weight_set.h is None:
+        return form
+    added, at = len(weight_set.h), form.zero + form.nonneg
+    G = sparse.hstack([sparse.csr_matrix(weight_set.G), sparse.csr_matrix((added, form.A.shape[1] - form.n))])
+    A = sparse.vstack([form.A[:at], G, form.A[at:]]).tocsr()
+    A.eliminate_zeros()
+    blocks = tuple(replace(b, start=b.start + added, stop=b.stop + added) for b in form.blocks)
+    return ConeForm(A, np.r_[form.b[:at], weight_set.h, form.b[at:]], form.zero, form.nonneg + added, blocks, form.n)
+
+
+def _linear(form: ConeForm) -> tuple[Floats, Floats, Floats, Floats]:
+    """E, e, G, h: the rows E w = e and G w <= h of the form that concern weights alone."""
+    mine = np.diff(form.A[:, form.n :].indptr) == 0 if form.A.shape[1] > form.n else np.ones(len(form.b), dtype=bool)
+    mine &= np.diff(form.A.indptr) > 0
+    zero, at = np.flatnonzero(mine[: form.zero]), form.zero + form.nonneg
+    nonneg = form.zero + np.flatnonzero(mine[form.zero : at])
+    E, G = (np.asarray(form.A[k][:, : form.n].todense()) for k in (zero, nonneg))
+    return E, form.b[zero], G, form.b[nonneg]
+
+
+def _name(row: Row, prices: Floats) -> str:
+    involved = np.flatnonzero(np.abs(prices).ravel() > MEETS)
+    if prices.size == 1:
+        return row.label
+    return f"{row.label} ({'rows' if involved.size > 1 else 'row'} {', '.join(map(str, involved[:8]))})"
+
+
+def _size(row: Row, w: cp.Variable) -> float:
+    """By how much a constraint of the weights alone varies over arms, a unit for its slack; one where that is not known."""
+    if any(v.id != w.id for v in row.g.variables()):
+        return 1.0
+    values = []
+    for at in [np.full(w.size, 1.0 / w.size), *np.eye(w.size)[:20]]:
+        w.value = at
+        values.append(np.asarray(row.g.value, dtype=float))
+    spread = np.abs(np.array(values) - values[0])
+    size = float(spread[np.isfinite(spread)].max(initial=0.0))
+    return size if size > 0 else 1.0
 
 
 def _call(constraints: Callable[[Any], list[Any]], w: cp.Variable) -> list[Any]:
@@ -214,24 +349,27 @@ def _call(constraints: Callable[[Any], list[Any]], w: cp.Variable) -> list[Any]:
                 cp.Problem(cp.Minimize(0), [constraint]).solve(solver=cp.CLARABEL)
             except DCPError as error:
                 raise InputError(f"constraints[{k}] is not convex by the DCP rules: {error}") from None
+        if any(v.attributes["boolean"] or v.attributes["integer"] for v in constraint.variables()):
+            raise InputError(f"constraints[{k}] has variables of whole numbers: constraints must be convex")
     return made
 
 
-def _as_row(constraint: Any, k: int) -> Row:
-    label = f"constraints[{k}]: {constraint}"
+def _as_row(constraint: Any, k: int) -> Row | None:
+    """The constraint as a row; None for cones that have no function to evaluate."""
+    of = (k, constraint)
     if isinstance(constraint, (cp.constraints.Equality, cp.constraints.Zero)):
-        return Row(constraint.expr, True, label)
+        return Row(constraint.expr, True, of)
     if isinstance(constraint, (cp.constraints.Inequality, cp.constraints.NonPos)):
-        return Row(constraint.expr, False, label)
+        return Row(constraint.expr, False, of)
     if isinstance(constraint, cp.constraints.NonNeg):
-        return Row(-constraint.args[0], False, label)
+        return Row(-constraint.args[0], False, of)
     if isinstance(constraint, cp.constraints.PSD):
-        return Row(-cp.lambda_min(constraint.args[0]), False, label)
+        return Row(-cp.lambda_min(constraint.args[0]), False, of)
     if isinstance(constraint, cp.constraints.SOC):
         t, X = constraint.args
         length = cp.norm(X, 2) if X.ndim <= 1 else cp.norm(X, 2, axis=constraint.axis)
-        return Row(length - t, False, label)
-    raise InputError(f"{label}: this kind of cone is not supported; state it as an inequality between expressions")
+        return Row(length - t, False, of)
+    return None
 
 
 def _solved(program: cp.Problem) -> bool:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 __all__ = ["Constrain", "Floats", "Formulation", "Program", "information", "normalised", "prior_rows", "simplex"]
 
 Floats: TypeAlias = NDArray[np.float64]
-Constrain: TypeAlias = Callable[[cp.Variable], Sequence[cp.Constraint]]
+Constrain: TypeAlias = Callable[[cp.Expression], Sequence[cp.Constraint]]
 
 # Multipliers below this share of the largest are zero up to a solver's rounding: their vectors are noise.
 NEGLIGIBLE = 1e-9
@@ -53,14 +53,20 @@ class Program:
 Formulation: TypeAlias = Callable[[Floats, Floats, Floats | None, Constrain | None], Program]
 
 
-def simplex(n: int, constrain: Constrain | None) -> tuple[cp.Variable, list[cp.Constraint]]:
-    """The variable w (n,) and the constraints that put it into W: w >= 0, sum w = 1, and the user's own."""
-    w = cp.Variable(n, name="w")
+def simplex(n: int, constrain: Constrain | None) -> tuple[cp.Expression, list[cp.Constraint]]:
+    """The weights w (n,) and the constraints that put them into W: w >= 0, sum w = 1, and the user's own.
+
+    Where the constraints have a `unit` (n,) for the weights, they are solved for in it: a solver whose variables are all of
+    the size of one does not take a cap of 1e-10 for zero.
+    """
+    x = cp.Variable(n, name="w")
+    unit = getattr(constrain, "unit", None)
+    w = x if unit is None or np.all(unit == 1.0) else cp.multiply(unit, x)
     own = [] if constrain is None else list(constrain(w))
-    return w, [w >= 0, cp.sum(w) == 1, *own]
+    return w, [x >= 0, cp.sum(w) == 1, *own]
 
 
-def information(arms: Floats, prior: Floats | None, w: cp.Variable) -> tuple[cp.Expression, list[cp.Constraint]]:
+def information(arms: Floats, prior: Floats | None, w: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
     """A(w) = A0 + sum_i w_i u_i u_i' as a symmetric matrix of variables, with the constraints that define it.
 
     The cones of many targets share it: each then holds r(r+1)/2 entries, and not n times as many. The variables are

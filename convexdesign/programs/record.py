@@ -69,11 +69,15 @@ class Record:
         """The certificate of weights (n,), with the tightest proven support function of W there is."""
         if self.feasible is None:
             return certify(self.canonical, weights, witness)
-        violation = self.feasible.violation(weights)
-        return certify(self.canonical, weights, witness, support=self.feasible.support, feasibility=violation)
+        feasible, left = self.feasible, self.time_left
+        violation = feasible.violation(weights, left)
+        support = lambda q: feasible.support(q, left)  # noqa: E731
+        return certify(self.canonical, weights, witness, support=support, feasibility=violation)
 
     def add(self, weights: Floats, witness: Witness | None, targets: int) -> Certificate:
         """Certify an iterate and keep what is best of it: its weights, its bound, or both."""
+        if self.feasible is not None:
+            weights = self.feasible.projected(weights, self.time_left)
         certificate = self.certify(weights, witness)
         if self.best is None:
             self.best, self.weights, self.found_by = certificate, weights, self.rung

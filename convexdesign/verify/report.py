@@ -52,7 +52,9 @@ def verdict(v: Verification, tol: float) -> str:
     """Optimal, not optimal, or not known, always within a tolerance."""
     low, high = v.efficiency_interval
     if not v.is_allowed:
-        return f"NOT allowed: the weights miss the problem's constraints on them by {v.violation:.3g}"
+        return (
+            f"NOT allowed: the weights miss the problem's constraints on them by {v.violation:.3g} of what they allow"
+        )
     if v.is_optimal(tol):
         return f"optimal: within {v.gap:.1e} of the best possible, proven (tolerance {tol:.1e})"
     remark = f" ({v.remark})" if v.remark else ""

@@ -91,12 +91,15 @@ class Verification:
 
     @property
     def violation(self) -> float:
-        """How far the weights are from satisfying the problem's constraints on them; zero where they do."""
+        """The largest share by which the weights miss one of the problem's constraints on them; zero where they meet all.
+
+        A weight of 0.3 under a cap of 0.2 misses it by 0.5. No unit in which a constraint is written changes it.
+        """
         return self.certificate.feasibility
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the weights satisfy the problem's constraints, up to 1e-8."""
+        """Whether the weights satisfy the problem's constraints, up to a share of 1e-8."""
         return self.violation <= FEASIBILITY_TOLERANCE
 
     def is_optimal(self, tol: float = 1e-6) -> bool:
