@@ -29,7 +29,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-FORMAT, BITS, MOST_BYTES, LEAST = "convexdesign certificate 1", 128, 2**30, Fraction(1e-75)
+FORMAT, BITS, MOST_BYTES, LEAST = "convexdesign certificate 1", 128, 2**30, 1e-75
 FIELDS = ["bound", "data", "digest", "format", "kind", "multipliers", "value", "vectors", "weights"]
 ORACLES = ("best-arm-oracle", "level-set-oracle")
 KINDS = {"minimax": "targets", "c-optimal": "direction", ORACLES[0]: "theta", ORACLES[1]: "theta threshold"}
@@ -194,8 +194,8 @@ def parsed(text: bytes) -> Any:
 
 
 def number(x: Any) -> Fraction:
-    if type(x) not in (int, float):
-        raise Rejected(f"{x!r} is no number")
+    if type(x) not in (int, float) or not abs(x) * LEAST <= 1:
+        raise Rejected(f"{str(x)[:20]} is no number, or too large")
     return Fraction(float(x))
 
 
@@ -317,6 +317,11 @@ def alike(folder: Path, given: Any, arms: Row, d: int, square: bool = False) -> 
         counting_only = not arms or arms in counted or labels in counted
         if labels and labels != names and (not counting_only or {*labels} == {*names}):
             raise Rejected("the coordinates of a table have other names than those of the arms, or another order")
+    if square:
+        little = Fraction(1e-10) * max(abs(x) for row in exact for x in row)
+        if any(abs(exact[a][b] - exact[b][a]) > little for a in range(d) for b in range(a)):
+            raise Rejected("a matrix that should be symmetric is not")
+        eliminate([[x + little * (a == b) for b, x in enumerate(row)] for a, row in enumerate(exact)])
     return exact
 
 

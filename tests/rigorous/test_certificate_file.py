@@ -96,7 +96,7 @@ def test_it_runs_alone_without_this_package_or_any_other(example, tmp_path):
 
 def test_it_is_short_and_imports_the_standard_library_only():
     text = CHECKER.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 400
+    assert len(text.splitlines()) <= 400
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

@@ -214,6 +214,12 @@ REFUSED = {
     "negative noise and costs": "arms = [[1.0, 0.0], [0.0, 1.0]]\nnoise_variance = -1.0\ncosts = -1.0",
     "noise of zero": "arms = [[1.0, 0.0], [0.0, 1.0]]\nnoise_variance = [0.0, 1.0]",
     "noise twice": "arms = [[1.0, 0.0], [0.0, 1.0]]\nnoise_variance = 1.0\nSigma = [[1.0, 0.0], [0.0, 1.0]]",
+    "Sigma that is not symmetric": "arms = [[1.0, 0.0], [0.0, 1.0]]\nSigma = [[1.0, 0.1], [0.2, 1.0]]",
+    "Sigma that is indefinite": "arms = [[1.0, 0.0], [0.0, 1.0]]\nSigma = [[1.0, 2.0], [2.0, 1.0]]",
+    "information that is not symmetric": "arms = [[1.0, 0.0], [0.0, 1.0]]\nn_new = 1\n"
+    "prior_information = [[1.0, 0.1], [0.2, 1.0]]",
+    "numbers without measure": "arms = [[1e80, 0.0], [0.0, 1.0]]",
+    "variances without measure": "arms = [[1.0, 0.0], [0.0, 1.0]]\nnoise_variance = 1e-80",
     "Sigma of another size": "arms = [[1.0, 0.0], [0.0, 1.0]]\nSigma = [[1.0]]",
     "information twice": "arms = [[1.0, 0.0], [0.0, 1.0]]\nexisting_counts = [1, 1]\nn_new = 1\n"
     "prior_information = [[1.0, 0.0], [0.0, 1.0]]",
