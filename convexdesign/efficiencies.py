@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.errors import InputError, UnidentifiableError
+from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.verify import verify
@@ -17,7 +17,9 @@ from convexdesign.verify import verify
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["efficiencies"]
+__all__ = ["CRITERIA", "efficiencies"]
+
+CRITERIA = ("D", "A", "G", "I", "E")
 
 
 def efficiencies(
@@ -25,6 +27,7 @@ def efficiencies(
     weights: ArrayLike | None = None,
     counts: ArrayLike | None = None,
     noise_variance: ArrayLike | None = None,
+    criteria: Iterable[str] = CRITERIA,
 ) -> pandas.DataFrame:
     """The efficiency of a design under each classical criterion, relative to that criterion's own optimum.
 
@@ -33,7 +36,9 @@ def efficiencies(
     responses), I (average over them) and E; columns: value of the criterion at the design,
     optimum (a proven bound on it), efficiency (proven lower bound), efficiency_high, note. D-efficiency is
     (det A / det A*)^(1/rank), the others are ratios of variances or eigenvalues. Where the arms do not span, A and E do
-    not exist: their entries are nan and the note says why.
+    not exist: their entries are nan and the note says why. Where an optimum is out of reach (E in more than a hundred
+    dimensions or so), the efficiency is known to lie between 0 and 1 only, and the note says what is too large. criteria:
+    those wanted, in this order, such as "DAG"; each takes as long as its own optimum.
 
     >>> import convexdesign as cd
     >>> table = cd.efficiencies([[1, 0], [0, 1]], weights=[0.8, 0.2])
@@ -52,16 +57,29 @@ def efficiencies(
         "I": partial(P.i_optimal, region=points),
         "E": P.e_optimal,
     }
+    wanted = _chosen(criteria)
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights and counts")
     table: dict[str, tuple[float, float, float, float, str]] = {}
-    for name, constructor in constructors.items():
+    for name in wanted:
         try:
-            result = verify(constructor(rows, noise_variance=noise_variance), weights=weights, counts=counts)
+            result = verify(constructors[name](rows, noise_variance=noise_variance), weights=weights, counts=counts)
         except UnidentifiableError as error:
             table[name] = (np.nan, np.nan, np.nan, np.nan, str(error))
+            continue
+        except SolverError as error:
+            table[name] = (np.nan, np.nan, 0.0, 1.0, str(error))
             continue
         low, high = result.efficiency_interval
         table[name] = (result.value, result.lower_bound, low, high, "")
     columns = ["value", "optimum", "efficiency", "efficiency_high", "note"]
     return pandas.DataFrame.from_dict(table, orient="index", columns=columns).rename_axis("criterion")
+
+
+def _chosen(criteria: Iterable[str]) -> list[str]:
+    chosen = list(dict.fromkeys(criteria))
+    unknown = [name for name in chosen if name not in CRITERIA]
+    if unknown or not chosen:
+        what = f"criteria holds {unknown[0]!r}" if unknown else "criteria is empty"
+        raise InputError(f"{what}; give some of {', '.join(CRITERIA)}, such as criteria='DA'")
+    return chosen

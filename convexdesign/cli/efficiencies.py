@@ -35,6 +35,10 @@ def efficiencies(
     header: Header = None,
     names: Names = None,
     encoding: Encoding = None,
+    criteria: Annotated[
+        str | None,
+        typer.Option("--criteria", metavar="LETTERS", help="Which of D, A, G, I and E; all of them if not given."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare a design with the D, A, G, I and E optimal ones.
@@ -42,11 +46,12 @@ def efficiencies(
     G and I are over the arms: the worst and the average predictive variance. An efficiency of 0.8 means that the best
     design for that criterion needs 80 measurements where this one needs 100. Both ends of each interval are proven.
 
-    Exits with 0 when every efficiency that exists is known to 1e-4, with 3 otherwise.
+    Exits with 0 when every efficiency that exists is known to 1e-4, with 3 otherwise: so where an optimum is out of reach.
     """
     from convexdesign.cli.output import print_json
     from convexdesign.cli.reading import read_design, read_problem
     from convexdesign.cli.statement import Statement
+    from convexdesign.efficiencies import CRITERIA
     from convexdesign.efficiencies import efficiencies as tabulate
 
     if arms.suffix.lower() == ".toml":
@@ -66,7 +71,8 @@ def efficiencies(
     )
     problem = read_problem(stated, table=True)
     design = read_design(problem, weights, counts, stated)
-    table = tabulate(problem.inputs["arms"], noise_variance=problem.noise_variance, **design)
+    wanted = CRITERIA if criteria is None else tuple(criteria.upper().replace(",", "").replace(" ", ""))
+    table = tabulate(problem.inputs["arms"], noise_variance=problem.noise_variance, criteria=wanted, **design)
     if as_json:
         print_json({"efficiencies": [entry(name, row) for name, row in table.iterrows()]})
     else:

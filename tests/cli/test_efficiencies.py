@@ -93,3 +93,20 @@ def test_bad_input(cli, identity, tmp_path, words, parts):
     assert "Traceback" not in result.err
     for part in parts:
         assert part in result.err
+
+
+def test_criteria_are_chosen_and_one_out_of_reach_is_said(cli, identity, tmp_path, monkeypatch):
+    given = written(tmp_path, "0.8\n0.2\n")
+    rows = json.loads(cli("efficiencies", identity, "--weights", given, "--criteria", "e,d", "--json").out)
+    assert [row["criterion"] for row in rows["efficiencies"]] == ["E", "D"]
+    wrong = cli("efficiencies", identity, "--weights", given, "--criteria", "DX")
+    assert wrong.code == 2
+    assert "criteria holds 'X'; give some of D, A, G, I, E" in wrong.err
+    # As if E in two dimensions were too large for this machine: all that is known is that it lies between 0 and 1.
+    monkeypatch.setattr("convexdesign.programs.size.memory_allowed", lambda: 1.0)
+    result = cli("efficiencies", identity, "--weights", given, "--json")
+    assert result.code == 3
+    by_name = {row["criterion"]: row for row in json.loads(result.out)["efficiencies"]}
+    assert by_name["E"]["efficiency_interval"] == [0.0, 1.0]
+    assert "GB of memory" in by_name["E"]["note"]
+    assert by_name["A"]["efficiency"] == pytest.approx(0.64, abs=1e-5)
