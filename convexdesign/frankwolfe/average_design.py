@@ -40,7 +40,14 @@ def average_design(
         everything = working.size == canonical.problem.arms.n
         master_tol = 0.5 * tol if everything else max(MASTER_SHARE * gap, 0.3 * tol)
         design = correct_average(
-            working.vectors, aim, master_tol, working.weights, canonical.prior, trace.iterations_left, looked_over
+            working.vectors,
+            aim,
+            master_tol,
+            working.weights,
+            canonical.prior,
+            trace.iterations_left,
+            looked_over,
+            trace.time_is_up,
         )
         trace.iterations += design.steps
         factor, _ = dpotrf(combine(stacked(working.vectors).T, design.weights, canonical.prior), lower=1)

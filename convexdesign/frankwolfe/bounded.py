@@ -50,7 +50,7 @@ MOST_SNAPPED = 2500
 # Up to so many arms per coordinate of a symmetric matrix, systems of the arms are the cheaper ones.
 DENSE = 2
 # Operations in a second, as a rule.
-OPERATIONS = 4e9
+OPERATIONS = 8e9
 # Numbers that the systems may hold: a quarter of a gigabyte.
 MOST_ENTRIES = 2**25
 
@@ -81,7 +81,7 @@ def fits(n: int, r: int) -> bool:
 def seconds_per_step(n: int, r: int) -> float:
     """What one step takes, as a rule."""
     small = n if n <= DENSE * dimension(r) else dimension(r)
-    return n * small * (small + 4.0 * r) / OPERATIONS
+    return n * small * (small / 3.0 + 4.0 * r) / OPERATIONS
 
 
 def within_bounds(

@@ -8,6 +8,7 @@ changes. Steps are projected on w >= 0 and shortened until the objective falls.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,11 +50,13 @@ def correct_average(
     prior: Floats | None,
     max_iter: int,
     patient: bool = False,
+    stop: Callable[[], bool] = lambda: False,
 ) -> CorrectedAverage:
     """min tr((A0 + sum_i w_i u_i u_i')^-1 LL') over the simplex, to a relative gap of tol or as far as steps lead.
 
     arms (n, r), or groups of responses (n, l, r), of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd;
     patient: interior points take over where Newton's method is slow; otherwise what it has found by then is the result.
+    stop is asked before each step.
     """
     columns = np.asfortranarray(stacked(arms).T)
     first = np.full(len(arms), 1.0 / len(arms)) if start is None else start / start.sum()
@@ -72,7 +75,7 @@ def correct_average(
         state = _multiplicative(state, columns, aim, prior)
     state = state.rescaled()
     damping, step, limit = 0.3, 0, min(MOST_STEPS, max_iter)
-    while state.gap > tol and step < limit:
+    while state.gap > tol and step < limit and not stop():
         step += 1
         direction = _newton_direction(state, min(1.0, damping * state.gap))
         if direction is None:
@@ -89,7 +92,9 @@ def correct_average(
                 return CorrectedAverage(state.weights / state.weights.sum(), state.gap, step, True)
             if fits(len(arms), columns.shape[0]):
                 least, most = np.zeros(len(arms)), np.ones(len(arms))
-                inner = within_bounds(arms, Smooth.AVERAGE, aim, least, most, tol, prior=prior, max_steps=limit)
+                inner = within_bounds(
+                    arms, Smooth.AVERAGE, aim, least, most, tol, prior=prior, max_steps=limit, stop=stop
+                )
                 if inner.gap < state.gap:
                     return CorrectedAverage(inner.weights, inner.gap, step + inner.steps)
     return CorrectedAverage(state.weights / state.weights.sum(), state.gap, step)

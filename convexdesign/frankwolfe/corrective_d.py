@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,12 +44,14 @@ def correct_d(
     *,
     newton: bool = True,
     max_iter: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> CorrectedD:
     """max log det(A0 + sum_i w_i u_i u_i') over the simplex, to a relative gap max_i q_i / r - 1 <= tol.
 
     arms (n, r), or groups of responses (n, k, r), of full column rank in coordinates where they are of similar size;
     start (n,) weights to begin with; prior A0 (r, r) psd. Newton's method first (unless newton is False), then, from
-    its weights, the interior point. The gap returned is that of the weights returned, whether or not it reaches tol.
+    its weights, the interior point; stop is asked before each step. The gap returned is that of the weights returned,
+    whether or not it reaches tol.
     """
     n, r = arms.shape[0], arms.shape[-1]
     columns = np.asfortranarray(stacked(arms).T)
@@ -62,10 +65,10 @@ def correct_d(
         raise np.linalg.LinAlgError("the arms carrying weight do not span their space")
     state, steps = state.rescaled(), 0
     if newton:
-        state, steps = semismooth_newton(state, columns, prior, tol, min(NEWTON_STEPS, budget))
+        state, steps = semismooth_newton(state, columns, prior, tol, min(NEWTON_STEPS, budget), stop)
     failed = state.gap > tol
     if failed and steps < budget:
-        interior, more = d_interior(state, columns, prior, tol, min(INTERIOR_STEPS, budget - steps))
+        interior, more = d_interior(state, columns, prior, tol, min(INTERIOR_STEPS, budget - steps), stop)
         state, steps = min(state, interior, key=lambda s: s.gap), steps + more
     total = float(state.weights.sum())
     return CorrectedD(state.weights / total, state.variances * total, state.gap, steps, failed and newton)

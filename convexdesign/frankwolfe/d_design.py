@@ -45,7 +45,13 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
         everything = working.size == canonical.problem.arms.n
         master_tol = 0.5 * tol if everything else max(MASTER_SHARE * gap, 0.3 * tol)
         design = correct_d(
-            working.vectors, master_tol, working.weights, canonical.prior, newton=newton, max_iter=trace.iterations_left
+            working.vectors,
+            master_tol,
+            working.weights,
+            canonical.prior,
+            newton=newton,
+            max_iter=trace.iterations_left,
+            stop=trace.time_is_up,
         )
         trace.iterations += design.steps
         newton = newton and not design.newton_failed

@@ -28,7 +28,14 @@ Floats = NDArray[np.float64]
 STEP_TO_BOUNDARY = 0.99
 
 
-def d_interior(state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int = 60) -> tuple[DState, int]:
+def d_interior(
+    state: DState,
+    arms: Floats,
+    prior: Floats | None,
+    tol: float,
+    max_iter: int = 60,
+    stop: Callable[[], bool] = lambda: False,
+) -> tuple[DState, int]:
     """The state with the least gap met (at most tol, unless max_iter or rounding came first) and the steps taken."""
     r, n = arms.shape[0], state.weights.size
     weights = np.maximum(state.weights, 0.01 * r / n)
@@ -40,7 +47,7 @@ def d_interior(state: DState, arms: Floats, prior: Floats | None, tol: float, ma
     multipliers = np.maximum(1.0 - current.variances / current.variances.max(), 0.1)
     step = 0
     for step in range(max_iter + 1):
-        if best.gap <= tol or step == max_iter:
+        if best.gap <= tol or step == max_iter or stop():
             break
         new = _mehrotra_step(current, multipliers, tol)
         if new is None:

@@ -17,6 +17,8 @@ S (p, |F|), and (S'S + D)^-1 b = D^-1 (b - S'(I + S D^-1 S')^-1 S D^-1 b).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -34,15 +36,18 @@ SHORTEST_STEP = 2.0**-20
 
 
 def semismooth_newton(
-    state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int
+    state: DState, arms: Floats, prior: Floats | None, tol: float, max_iter: int, stop: Callable[[], bool]
 ) -> tuple[DState, int]:
-    """The state at the end and the steps taken: its gap is at most tol, or no step was left or made progress."""
+    """The state at the end and the steps taken: its gap is at most tol, or no step was left or made progress.
+
+    stop is asked before each step.
+    """
     damping = 0.3
     step = 0
     for step in range(max_iter + 1):
         state = state.rescaled()
         gap = state.gap
-        if gap <= tol or step == max_iter:
+        if gap <= tol or step == max_iter or stop():
             break
         direction = _newton_direction(state, min(1.0, damping * gap))
         if direction is None:

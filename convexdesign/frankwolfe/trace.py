@@ -11,6 +11,8 @@ __all__ = ["Trace"]
 
 # A gap this much smaller is progress.
 PROGRESS = 0.99
+# A step is begun when at least this share of it fits into the time left.
+AHEAD = 0.7
 
 
 @dataclass
@@ -32,6 +34,8 @@ class Trace:
     history: list[Snapshot] = field(default_factory=list)
     _least_gap: float = float("inf")
     _last_progress: int = 0
+    _asked: float = 0.0
+    _out_of_time: bool = False
 
     @property
     def iterations_left(self) -> int:
@@ -41,6 +45,14 @@ class Trace:
     def seconds(self) -> float:
         """Since the start."""
         return time.perf_counter() - self.started
+
+    def time_is_up(self) -> bool:
+        """Whether the time limit comes before the end of another step as long as the last; asked before each long one."""
+        now = self.seconds
+        expected, self._asked = now - self._asked, now
+        if self.time_limit is not None and now + AHEAD * expected >= self.time_limit:
+            self._out_of_time = True
+        return self._out_of_time
 
     def record(self, value: float, bound: float, gap: float, support: int, targets: int = 0) -> None:
         """Add one line to the history."""
@@ -56,7 +68,7 @@ class Trace:
         """Which limit stops the solve now, if any."""
         if self.max_iter is not None and self.iterations >= self.max_iter:
             return Status.ITERATION_LIMIT
-        if self.time_limit is not None and time.perf_counter() - self.started >= self.time_limit:
+        if self._out_of_time or (self.time_limit is not None and self.seconds >= self.time_limit):
             return Status.TIME_LIMIT
         if self.patience is not None and len(self.history) - self._last_progress > self.patience:
             return Status.STALLED

@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import convexdesign as cd
+from convexdesign.frankwolfe.corrective_average import correct_average
+from convexdesign.frankwolfe.corrective_d import correct_d
+from convexdesign.frankwolfe.trace import Trace
 
 P = cd.DesignProblem
 seeds = st.integers(0, 2**31 - 1)
@@ -76,3 +79,24 @@ def test_methods_say_which_criteria_they_solve():
         cd.solve(P.e_optimal(np.eye(2)), method="frank-wolfe")
     with pytest.raises(cd.InputError, match="'multiplicative' solves"):
         cd.solve(P.a_optimal(np.eye(2)), method="multiplicative")
+
+
+def test_no_step_is_begun_of_which_little_would_fit_into_the_time_left(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("convexdesign.frankwolfe.trace.time.perf_counter", lambda: clock[0])
+    trace = Trace("frank-wolfe", 1e-6, time_limit=10.0, started=0.0)
+    answers = []
+    for clock[0] in (0.0, 3.0, 6.0, 9.0):  # steps of three seconds; at nine, one would end at twelve
+        answers.append(trace.time_is_up())
+    assert answers == [False, False, False, True]
+    assert trace.limit_reached() is cd.Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("correct", [correct_d, correct_average])
+def test_corrective_steps_end_when_they_are_told_to(correct):
+    U = np.random.default_rng(0).standard_normal((60, 4))
+    answers = iter([False, False, True, True, True])
+    options = {"tol": 1e-14, "start": np.full(60, 1 / 60), "prior": None, "max_iter": 100}
+    if correct is correct_average:
+        options["aim"] = np.eye(4)
+    assert correct(U, stop=lambda: next(answers), **options).steps == 2
