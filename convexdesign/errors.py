@@ -5,6 +5,7 @@ __all__ = [
     "ConvergenceWarning",
     "ConvexDesignError",
     "DamagedStoreError",
+    "ExperimentalWarning",
     "InputError",
     "SolverError",
     "StoreError",
@@ -42,3 +43,7 @@ class ConflictError(ConvexDesignError):
 
 class ConvergenceWarning(UserWarning):
     """The gap asked for was not reached; what is returned is the best certified design found."""
+
+
+class ExperimentalWarning(FutureWarning):
+    """What was used is experimental: its form may change in any release."""

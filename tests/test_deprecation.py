@@ -1,0 +1,96 @@
+"""Marks of deprecated and experimental names: what they warn of, where, and what stays as it was."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import pytest
+
+from convexdesign.deprecation import deprecated, experimental
+from convexdesign.errors import ExperimentalWarning
+
+old = deprecated(since="0.2", removed="0.4", instead="new(x)")
+young = experimental(since="0.3")
+
+
+@old
+def double(x: int, *, times: int = 2) -> int:
+    """x times two."""
+    return x * times
+
+
+class Holder:
+    """Holds a number."""
+
+    def __init__(self, number: int = 3):
+        self.number = number
+
+    @property
+    @old
+    def value(self) -> int:
+        """The number."""
+        return self.number
+
+    @classmethod
+    @young
+    def make(cls, number: int) -> Holder:
+        """A holder of the number."""
+        return cls(number)
+
+
+@young
+class Young(Holder):
+    """A young class."""
+
+
+def warned(category, use):
+    """The result, and the one warning, which must point at the caller's line in this file."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = use()
+    (warning,) = caught
+    assert warning.category is category
+    assert warning.filename == __file__
+    return result, str(warning.message)
+
+
+def test_a_deprecated_function_works_and_names_version_and_replacement():
+    result, message = warned(DeprecationWarning, lambda: double(4, times=3))
+    assert result == 12
+    assert message == "double is deprecated since version 0.2 and will be removed in 0.4: use new(x)"
+
+
+def test_properties_and_class_methods_can_be_marked():
+    holder = Holder(5)
+    result, message = warned(DeprecationWarning, lambda: holder.value)
+    assert result == 5
+    assert message.startswith("Holder.value is deprecated")
+    made, message = warned(ExperimentalWarning, lambda: Holder.make(7))
+    assert made.number == 7
+    assert message == "Holder.make is experimental since version 0.3: its form may change in any release"
+
+
+def test_a_marked_class_stays_a_class():
+    made, message = warned(ExperimentalWarning, lambda: Young(number=2))
+    assert isinstance(made, Young)
+    assert made.number == 2
+    assert message.startswith("Young is experimental")
+    Holder()  # the class below it is not marked
+
+
+def test_signature_and_documentation_stay_and_the_mark_is_added():
+    assert str(inspect.signature(double)) == "(x: 'int', *, times: 'int' = 2) -> 'int'"
+    assert list(inspect.signature(Young).parameters) == ["number"]
+    assert double.__name__ == "double"
+    assert double.__doc__.splitlines()[0] == "x times two."
+    assert double.__doc__.endswith("Deprecated since version 0.2, to be removed in 0.4: use new(x).")
+    assert Young.__doc__.startswith("A young class.")
+    assert Young.__doc__.endswith(
+        "Experimental since version 0.3: its form may change in any release, without deprecation."
+    )
+
+
+def test_an_error_of_what_is_marked_is_its_own():
+    with pytest.raises(TypeError, match="unexpected keyword"), pytest.warns(DeprecationWarning, match="double"):
+        double(1, size=2)
