@@ -6,6 +6,7 @@
 'CERTIFIED'
 """
 
+import logging
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +52,9 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# The application decides what becomes of what is logged.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Imported on first use, so that `import convexdesign` costs NumPy and little more.
 _SUBPACKAGES = ("estimation", "experiment", "features", "identification", "instances", "simulation")

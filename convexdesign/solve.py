@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import time
@@ -348,10 +349,12 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 class _Reporter:
-    """Prints a line, or moves a bar, for each snapshot of a solve; silent by default."""
+    """Logs a line, at level INFO, for each snapshot of a solve; shows these lines, or a bar, where that is asked for."""
 
     def __init__(self, verbose: bool, progress: bool, tol: float):
-        self.verbose = verbose
+        self.log = logging.getLogger(__name__)
+        if verbose:
+            self.log = _shown(self.log)
         self.tol = tol
         self.bar: Any = None
         if progress:
@@ -360,11 +363,10 @@ class _Reporter:
             self.bar = tqdm(desc="solve", unit="it", leave=False)
 
     def __call__(self, snapshot: Snapshot) -> None:
-        if self.verbose:
-            print(
+        if self.log.isEnabledFor(logging.INFO):
+            self.log.info(
                 f"{snapshot.seconds:9.3f} s  it {snapshot.iteration:5d}  value {snapshot.value:.10g}  "
-                f"gap {snapshot.gap:.2e}  support {snapshot.support}  targets {snapshot.targets}",
-                file=sys.stderr,
+                f"gap {snapshot.gap:.2e}  support {snapshot.support}  targets {snapshot.targets}"
             )
         if self.bar is not None:
             self.bar.set_postfix_str(f"gap {snapshot.gap:.1e}, support {snapshot.support}, targets {snapshot.targets}")
@@ -373,3 +375,13 @@ class _Reporter:
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+
+def _shown(log: logging.Logger) -> logging.Logger:
+    """A logger of one solve that writes to stderr, and hands on what would be logged anyway; nobody else's is changed."""
+    own = logging.Logger(log.name, logging.INFO)
+    own.parent, own.propagate = log, log.isEnabledFor(logging.INFO)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    own.addHandler(handler)
+    return own
