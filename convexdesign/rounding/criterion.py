@@ -257,7 +257,7 @@ class SphereTargets:
     H: Array
 
     def worst(self, F: Array, k: int) -> tuple[Array, Array]:
-        _, s, Vt = np.linalg.svd(F.T @ self.H)
+        _, s, Vt = np.linalg.svd(F.T @ self.H, full_matrices=False)
         return Vt[:k] @ self.H.T, s[:k] ** 2
 
     def pooled(self, F: Array, k: int) -> Targets:

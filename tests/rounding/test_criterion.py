@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import convexdesign as cd
 from convexdesign.rounding import AverageVariance, MatrixTargets, Minimax, SphereTargets, Volume
 from convexdesign.rounding.criterion import inverse_factor
 
@@ -123,3 +124,14 @@ def test_projection_agrees_on_the_range_and_refuses_what_lies_outside(name):
     beside[2:, 2:] = np.eye(2)
     assert inside.projected(Q).value(M) == pytest.approx(inside.value(beside))
     assert criteria(rng)[name].projected(np.eye(R)[:, 1:3]) is None
+
+
+def test_least_eigenvalues_of_badly_scaled_arms_are_rounded_on_the_range_that_is_left():
+    """Two of three dimensions are left up to rounding: whole numbers come out all the same, with a proven efficiency."""
+    arms = np.random.default_rng(0).standard_normal((6, 3))
+    arms[0, 0] = 1e8
+    design = cd.solve(cd.DesignProblem.e_optimal(arms))
+    plan = design.round(20)
+    information = (arms.T * plan.counts) @ arms
+    assert plan.counts.sum() == 20
+    assert 0 < plan.efficiency <= np.linalg.eigvalsh(information)[0] / (20 * design.value) * (1 + 1e-6)
