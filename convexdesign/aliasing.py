@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from convexdesign.evaluation import Evaluation
 from convexdesign.problem import Canonical, DesignProblem
+from convexdesign.typing import Floats
 
 __all__ = ["rank_note"]
 
-Floats = NDArray[np.float64]
 
 # Coordinates scaled to size one with less than this of them in the null space are estimable up to rounding.
 ALIASED = 1e-6

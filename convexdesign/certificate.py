@@ -23,12 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate, range_volume
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.compensated import in_two_parts, product
+from convexdesign.typing import Floats, Indices
 
 __all__ = [
     "Certificate",
@@ -42,8 +42,6 @@ __all__ = [
     "witness_from_multipliers",
 ]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 # Each brings over the digits that the condition of the coordinates leaves, of sixteen.
 REFINEMENTS = 4
 SupportFunction = Callable[[Floats], float]

@@ -24,13 +24,13 @@ from convexdesign.problem.read import aligned, read_rows
 from convexdesign.problem.responses import ResponseRows, spread, stacked, variances_of
 from convexdesign.problem.storage import problem_to_json
 from convexdesign.saved import read_document, read_saved
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["Design", "ExactDesign", "Outcome", "Snapshot", "Stats", "Status", "status_of"]
 
-Floats = NDArray[np.float64]
 
 FORMAT = "convexdesign design"
 FORMAT_VERSION = 1

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import spread, stacked
+from convexdesign.typing import Floats
 
 __all__ = ["Evaluation", "evaluate", "range_volume"]
 
-Floats = NDArray[np.float64]
 
 # Singular values of sqrt(w_i) y_i below this share of the largest count as unmeasured.
 SINGULAR_TOLERANCE = 1e-11

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
 from convexdesign.certificate import Witness, dimension, vector_bound
@@ -15,6 +15,7 @@ from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.labels import in_order
+from convexdesign.typing import Counts, Floats, Indices
 
 if TYPE_CHECKING:
     import pandas
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ExactDesign", "round_design"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Indices = NDArray[np.intp]
 
 # Up to this many arms, every one may receive pulls; beyond, those with weight and a few of the most informative.
 ALL_CANDIDATES = 2000

@@ -8,11 +8,12 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.problem.block_arms import BlockArms
 from convexdesign.problem.objectives import BestArm, LevelSet, Objective, true_answer
+from convexdesign.typing import Floats
 
 __all__ = [
     "Instance",
@@ -27,7 +28,6 @@ __all__ = [
     "two_spheres",
 ]
 
-Array = NDArray[np.float64]
 ObjectiveLike = Objective | Literal["best-arm", "level-set"]
 
 # A matrix of layouts above this many numbers (800 MB) is refused; the block generator has no limit.
@@ -42,11 +42,11 @@ class Instance:
     exists; noise_variance (n,), always variances; objective BestArm or LevelSet. The arrays are read-only.
     """
 
-    arms: Array
-    items: Array
-    theta: Array
-    Sigma: Array | None
-    noise_variance: Array
+    arms: Floats
+    items: Floats
+    theta: Floats
+    Sigma: Floats | None
+    noise_variance: Floats
     objective: Objective
 
     def __post_init__(self) -> None:
@@ -193,7 +193,7 @@ def multivariate_dimension(variations: int, dimensions: int, *, interactions: bo
     return 1 + places * levels + (levels**2 * (places * (places - 1) // 2) if interactions else 0)
 
 
-def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *, interactions: bool = True) -> Array:
+def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *, interactions: bool = True) -> Floats:
     """The rows of the layouts with these indices, in reference-level coding, shape (len(indices), d).
 
     Layout k writes k in base `variations`, first dimension first: that digit is the variation shown there.
@@ -230,7 +230,7 @@ def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *
 
 def multivariate_blocks(
     variations: int, dimensions: int, block: int = 65_536, *, interactions: bool = True
-) -> Iterator[tuple[int, Array]]:
+) -> Iterator[tuple[int, Floats]]:
     """All layouts in pieces: (index of the first row, rows) with at most `block` rows each.
 
     >>> [(start, rows.shape) for start, rows in multivariate_blocks(3, 2, block=5)]
@@ -253,7 +253,7 @@ def multivariate_arms(
     """
     d = multivariate_dimension(variations, dimensions, interactions=interactions)
 
-    def make(start: int, stop: int) -> Array:
+    def make(start: int, stop: int) -> Floats:
         return multivariate_layouts(np.arange(start, stop), variations, dimensions, interactions=interactions)
 
     return BlockArms(int(variations) ** int(dimensions), d, make, block=block)
@@ -288,7 +288,7 @@ def two_spheres(
     return _with_sigma(arms, np.ones(d), np.diag(np.where(np.arange(d) % 2, 0.1, 1.0)), BestArm())
 
 
-def _with_sigma(arms: Array, theta: Array, Sigma: Array, objective: Objective) -> Instance:
+def _with_sigma(arms: Floats, theta: Floats, Sigma: Floats, objective: Objective) -> Instance:
     variance = np.einsum("ij,jk,ik->i", arms, Sigma, arms)
     if variance.min() <= 0:
         i = int(variance.argmin())

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import Witness
 from convexdesign.errors import InputError
@@ -18,10 +17,10 @@ from convexdesign.files import read_regular
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.storage import problem_from_json
+from convexdesign.typing import Floats
 
 __all__ = ["SavedDesign", "read_document", "read_saved"]
 
-Floats = NDArray[np.float64]
 
 # Weights are written with all their digits: a sum further from one is no rounding, and one within it is rounding.
 SUM_TOLERANCE = 1e-9

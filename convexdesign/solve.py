@@ -12,17 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import Certificate, Witness, certify, revalued, stronger
 from convexdesign.design import Design, Outcome, Report, Snapshot, Stats, Status, status_of
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
 from convexdesign.problem.weights import unit_of
+from convexdesign.typing import Floats
 
 __all__ = ["METHODS", "solve"]
 
-Floats = NDArray[np.float64]
 Prover = Callable[[Floats, Witness | None], Certificate]
 
 METHODS = ("auto", "conic", "frank-wolfe", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative")

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "convexdesign"
 
 # Lower layers first; a module may import its own layer's package and any lower layer.
 LAYERS = (
-    ("errors", "decimals"),
+    ("errors", "decimals", "typing"),
     ("files", "deprecation"),
     ("features",),
     ("problem",),

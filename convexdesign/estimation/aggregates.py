@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.tables import arm_numbers, chunks_of, decimal_numbers, index_of
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["observations_from_aggregates"]
-
-Floats = NDArray[np.float64]
 
 
 def observations_from_aggregates(

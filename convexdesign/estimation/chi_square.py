@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations
+from convexdesign.typing import Floats
 
 __all__ = ["chi_square_intervals"]
-
-Floats = NDArray[np.float64]
 
 
 def chi_square_intervals(observations: Observations, delta: float = 0.05) -> tuple[Floats, Floats]:

@@ -13,6 +13,7 @@ from convexdesign.estimation.observations import whole_counts
 from convexdesign.estimation.row_space import row_space
 from convexdesign.features import phi
 from convexdesign.problem.read import read_rows
+from convexdesign.typing import Floats
 
 __all__ = [
     "paper_error_bound",
@@ -22,7 +23,6 @@ __all__ = [
     "variance_range",
 ]
 
-Floats = NDArray[np.float64]
 Noise = Literal["gaussian", "sub-gaussian"]
 
 # Rows of arms whose products with all pulled arms are held at once.

@@ -25,11 +25,10 @@ from convexdesign.estimation.variance_model import VarianceModel, fit_variance_m
 from convexdesign.features import phi
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["Head", "HeadPlan", "Proportions", "mean_squared_residuals", "plan_head", "whole_budget"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 # The optimal proportions (n,) of a problem, to a relative gap.
 Proportions = Callable[[DesignProblem, float], Floats]
 

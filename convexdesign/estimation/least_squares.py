@@ -12,10 +12,10 @@ from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.problem.read import read_positive, read_rows
+from convexdesign.typing import Floats
 
 __all__ = ["LinearFit", "least_squares"]
 
-Floats = NDArray[np.float64]
 Covariance = Literal["model", "HC0", "HC1", "HC2", "HC3"]
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.typing import Floats
+
 __all__ = ["RowSpace", "row_space"]
 
-Floats = NDArray[np.float64]
 
 # Singular values below this share of the largest, after columns and rows are scaled to one, count as zero.
 RANK_TOLERANCE = 1e-10

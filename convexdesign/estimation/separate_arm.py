@@ -17,10 +17,9 @@ from convexdesign.estimation.spanning_arms import spanning_arms
 from convexdesign.estimation.variance_model import VarianceModel, fit_variance_model
 from convexdesign.features import phi
 from convexdesign.problem.read import read_rows
+from convexdesign.typing import Floats
 
 __all__ = ["SeparateArmEstimator"]
-
-Floats = NDArray[np.float64]
 
 
 class SeparateArmEstimator(AskTell):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.estimation.row_space import row_space
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["spanning_arms"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Exchanges that gain less than these shares are left, so that the search ends soon.
 LEAST_DECREASE = 1e-4

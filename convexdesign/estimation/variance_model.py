@@ -13,14 +13,13 @@ from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.features import phi, unvech
 from convexdesign.problem.read import Rows, read_rows
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["VarianceModel", "fit_variance_model"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

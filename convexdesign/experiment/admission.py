@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import ConflictError, InputError
 from convexdesign.experiment.ledger import Asked, Ledger
 from convexdesign.experiment.results import Content, RewardRows, Summary
+from convexdesign.typing import Counts
 
 __all__ = ["Receipt", "admit", "batch_of", "pulls_in"]
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

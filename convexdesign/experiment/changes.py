@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
@@ -16,10 +16,9 @@ from convexdesign.experiment.delivery import checked_key, checked_reason, reward
 from convexdesign.experiment.events import Draft, Kind
 from convexdesign.experiment.ledger import Asked, Ledger, Phase
 from convexdesign.experiment.results import RewardRows, Summary, content_record
+from convexdesign.typing import Indices
 
 __all__ = ["amendment", "missing", "withdrawal"]
-
-Indices = NDArray[np.intp]
 
 
 def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reason: str) -> Draft:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
+from convexdesign.typing import Counts
 
 __all__ = ["packed_numbers", "pulls", "pulls_of", "summary", "summary_of", "unpacked_numbers"]
-
-Counts = NDArray[np.int64]
 
 
 def packed_numbers(values: NDArray[Any], dtype: str) -> str:

@@ -17,10 +17,10 @@ from convexdesign.experiment.bounded import bounded
 from convexdesign.identification.allocations import DESIGN_TOLERANCE, Allocation, thinned
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
 from convexdesign.solve import solve
+from convexdesign.typing import Floats
 
 __all__ = ["LAST_DESIGN", "METHODS", "Attempt", "Designer"]
 
-Floats = NDArray[np.float64]
 
 # Tried in turn until one is within the tolerance; each is a method of `solve`.
 METHODS = ("frank-wolfe", "conic", "frank-wolfe-away")

@@ -9,7 +9,6 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment.columns import pulls, pulls_of, summary, summary_of
@@ -21,10 +20,9 @@ from convexdesign.experiment.results import (
     Summary,
     content_from_record,
 )
+from convexdesign.typing import Counts
 
 __all__ = ["Asked", "Ledger", "Phase", "Round", "Withdrawal"]
-
-Counts = NDArray[np.int64]
 
 
 class Phase(Enum):

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.experiment.columns import packed_numbers, unpacked_numbers
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["Content", "Results", "RewardRows", "Summary", "content_from_record", "content_record"]
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.explore.pictures import equivalence_picture
 from convexdesign.explore.program import program
@@ -14,10 +13,10 @@ from convexdesign.explore.state import EXAMPLES, PROBLEMS
 from convexdesign.explore.view import Blind, View
 from convexdesign.problem import Criterion
 from convexdesign.problemfile.kinds import KINDS
+from convexdesign.typing import Floats
 
 __all__ = ["choices", "examples", "page", "trouble"]
 
-Floats = NDArray[np.float64]
 
 # Below this the two designs cost the same, and there is no second design to show.
 SAME = 5e-4

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
+
+from convexdesign.typing import Floats
 
 __all__ = ["equivalence_picture"]
 
-Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 520, 230
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 14, 40

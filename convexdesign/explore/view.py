@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import dimension, relative_gap
 from convexdesign.design import Design
@@ -22,11 +21,11 @@ from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, LevelSet, Objective
 from convexdesign.problemfile.kinds import KINDS
 from convexdesign.solve import solve
+from convexdesign.typing import Floats
 from convexdesign.verify.equivalence import Sensitivities, sensitivities
 
 __all__ = ["Blind", "Samples", "View", "objective_of", "problem_of", "view"]
 
-Floats = NDArray[np.float64]
 
 DUST = 1e-5
 

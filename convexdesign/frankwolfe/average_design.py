@@ -8,7 +8,6 @@ weights are optimal to that gap.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.design import Status
@@ -20,10 +19,10 @@ from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.working_set import batch_size, violators
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.typing import Floats
 
 __all__ = ["average_design"]
 
-Floats = NDArray[np.float64]
 
 # The master problem is solved to this share of the gap: its weights only serve the next pricing.
 MASTER_SHARE = 0.1

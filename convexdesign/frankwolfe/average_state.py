@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from convexdesign.frankwolfe.symmetric import columns, combine, summed, summed_blocks
+from convexdesign.typing import Floats
 
 __all__ = ["AverageState", "average_state"]
 
-Floats = NDArray[np.float64]
 
 # Pivots of the Cholesky factor below this share of the largest are rounding.
 SINGULAR = 1e-7

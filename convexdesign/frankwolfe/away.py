@@ -10,15 +10,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.design import Outcome, Report
 from convexdesign.frankwolfe.first_order import FirstOrder, Point, uniform_start
 from convexdesign.problem import Canonical
+from convexdesign.typing import Floats
 
 __all__ = ["away"]
-
-Floats = NDArray[np.float64]
 
 
 def away(

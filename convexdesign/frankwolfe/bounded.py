@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from convexdesign.frankwolfe.symmetric import coordinates, dimension, summed, summed_blocks
 from convexdesign.problem.responses import spread, stacked
+from convexdesign.typing import Floats
 
 __all__ = ["Bounded", "Smooth", "fits", "seconds_per_step", "within_bounds"]
 
-Floats = NDArray[np.float64]
 
 MOST_STEPS = 80
 # Share of the way to the boundary, and of the complementarity that the next step aims at.

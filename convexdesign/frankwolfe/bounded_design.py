@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import certify
 from convexdesign.design import Outcome, Report, Status
@@ -14,7 +13,6 @@ from convexdesign.problem import Canonical, Criterion
 
 __all__ = ["interior_point", "is_for"]
 
-Floats = NDArray[np.float64]
 
 KINDS = {Criterion.AVERAGE: Smooth.AVERAGE, Criterion.D: Smooth.D, Criterion.DS: Smooth.INTEREST}
 # The gap is judged elsewhere, with other roundings.

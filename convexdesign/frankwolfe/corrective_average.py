@@ -12,16 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.average_state import AverageState, average_state
 from convexdesign.frankwolfe.bounded import Smooth, fits, within_bounds
 from convexdesign.problem.responses import stacked
+from convexdesign.typing import Floats
 
 __all__ = ["CorrectedAverage", "correct_average"]
 
-Floats = NDArray[np.float64]
 
 MOST_STEPS = 60
 # Steps of Newton's method before interior points take over; where it does well it needs about ten.

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.frankwolfe.d_interior import d_interior
 from convexdesign.frankwolfe.d_state import d_state
 from convexdesign.frankwolfe.semismooth_newton import multiplicative_start, semismooth_newton
 from convexdesign.problem.responses import stacked
+from convexdesign.typing import Floats
 
 __all__ = ["CorrectedD", "correct_d"]
 
-Floats = NDArray[np.float64]
 
 # Newton's method converges within a dozen steps or, among near-duplicate arms, crawls.
 NEWTON_STEPS = 12

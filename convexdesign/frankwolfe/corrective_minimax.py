@@ -19,17 +19,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.frankwolfe.dense_system import DenseSystem
 from convexdesign.frankwolfe.matrix_space import MatrixSpaceSystem
 from convexdesign.frankwolfe.minimax_state import Linearisation, Solve, whitened
 from convexdesign.frankwolfe.symmetric import dimension
 from convexdesign.problem.responses import stacked
+from convexdesign.typing import Floats
 
 __all__ = ["CorrectedMinimax", "correct_minimax"]
 
-Floats = NDArray[np.float64]
 
 STEP_TO_BOUNDARY = 0.99
 EQUAL_STEPS_ABOVE = 1.0

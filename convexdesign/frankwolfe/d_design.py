@@ -9,7 +9,6 @@ all arms is at most (1 + tol) r, the weights are optimal to that gap, whatever w
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.design import Status
@@ -23,10 +22,10 @@ from convexdesign.frankwolfe.warm_start import MOST_ARMS, heaviest, spans
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.typing import Floats
 
 __all__ = ["d_design", "first_working_set"]
 
-Floats = NDArray[np.float64]
 
 # The master problem is solved to this share of the gap: its weights only serve the next pricing.
 MASTER_SHARE = 0.1

@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.d_state import DState, d_state
 from convexdesign.frankwolfe.symmetric import coordinates, dimension, gram
+from convexdesign.typing import Floats
 
 __all__ = ["d_interior"]
 
-Floats = NDArray[np.float64]
 
 STEP_TO_BOUNDARY = 0.99
 

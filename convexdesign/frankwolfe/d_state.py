@@ -14,14 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from convexdesign.frankwolfe.symmetric import columns, combine, summed
+from convexdesign.typing import Floats
 
 __all__ = ["DState", "d_state"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,15 +11,13 @@ is the Hessian of sum_v mu_v log f_v. Eliminating the multipliers' steps leaves 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.minimax_state import Solve
 from convexdesign.frankwolfe.symmetric import combine, inner, summed, summed_blocks
+from convexdesign.typing import Floats
 
 __all__ = ["DenseSystem"]
-
-Floats = NDArray[np.float64]
 
 
 class DenseSystem:

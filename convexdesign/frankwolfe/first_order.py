@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness, witness_from_multipliers
@@ -18,11 +17,10 @@ from convexdesign.design import Outcome, Report, Status
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["FirstOrder", "Point", "uniform_start"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 DEFAULT_STEPS = 1000
 

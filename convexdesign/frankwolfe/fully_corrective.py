@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from convexdesign.certificate import Witness
 from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
@@ -16,10 +13,10 @@ from convexdesign.frankwolfe.minimax_whole import minimax_whole
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.typing import Floats
 
 __all__ = ["frank_wolfe"]
 
-Floats = NDArray[np.float64]
 
 # Working sets could come and go for ever; so many pricings without progress end the solve.
 PATIENCE = 40

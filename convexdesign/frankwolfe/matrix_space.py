@@ -18,15 +18,14 @@ J itself, m x n, is never formed: J' mu = <N_i, G>.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from convexdesign.frankwolfe.minimax_state import Solve
 from convexdesign.frankwolfe.symmetric import combine, coordinates, inner
+from convexdesign.typing import Floats
 
 __all__ = ["MatrixSpaceSystem"]
 
-Floats = NDArray[np.float64]
 
 # Beyond this product of the two stiffnesses the elimination loses digits that one round of refinement restores.
 REFINE_ABOVE = 1e7

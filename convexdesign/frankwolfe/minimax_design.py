@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
@@ -32,10 +31,10 @@ from convexdesign.frankwolfe.warm_start import Start, heaviest
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.typing import Floats
 
 __all__ = ["minimax_design"]
 
-Floats = NDArray[np.float64]
 
 # The master is solved to this share of the gap: until nothing is missing its answer only serves the next pricing.
 MASTER_SHARE = 0.1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.frankwolfe.arm_screen import arm_pool
@@ -15,11 +14,10 @@ from convexdesign.frankwolfe.warm_start import Start, heaviest, started, with_pr
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import stacked
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["first_members", "related_members"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Up to so many arms or targets all of them enter the master at once.
 FEW = 64

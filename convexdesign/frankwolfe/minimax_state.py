@@ -20,15 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from convexdesign.frankwolfe.symmetric import combine
+from convexdesign.typing import Floats
 
 __all__ = ["Linearisation", "Solve", "whitened"]
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 

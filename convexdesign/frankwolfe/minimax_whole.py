@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
@@ -14,10 +13,10 @@ from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.typing import Indices
 
 __all__ = ["minimax_whole"]
 
-Indices = NDArray[np.intp]
 
 # Up to so many arms and as many targets a master over all of them is faster than any search.
 FEW = 64

@@ -16,14 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.responses import squares
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["FEW_ENTRIES", "Priced", "Screen"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Vectors of up to so many entries are all in the front: evaluating them costs no more than the rest of a step.
 FEW_ENTRIES = 100_000

@@ -20,16 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.frankwolfe.d_state import DState, d_state
 from convexdesign.frankwolfe.symmetric import columns, combine, coordinates, dimension, gram, inner
+from convexdesign.typing import Floats
 
 __all__ = ["multiplicative_start", "semismooth_newton"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 2.0**-20

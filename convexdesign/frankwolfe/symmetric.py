@@ -16,9 +16,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "summed", "summed_blocks"]
+from convexdesign.typing import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "summed", "summed_blocks"]
 
 
 def summed(values: Floats, responses: int) -> Floats:

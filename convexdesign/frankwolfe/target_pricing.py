@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.frankwolfe.screen import FEW_ENTRIES, Priced, Screen
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
 from convexdesign.problem.pairs import FEW_PAIRS
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Pricing", "target_pricing"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Pairs kept between full scans.
 PAIRS = 50_000

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from convexdesign.typing import Floats
 
 __all__ = ["trimmed"]
-
-Floats = NDArray[np.float64]
 
 
 def trimmed(weights: Floats, leverages: Floats, allowance: float) -> Floats:

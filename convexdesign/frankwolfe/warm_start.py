@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
@@ -21,11 +20,10 @@ from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
 from convexdesign.problem.responses import stacked
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["MOST_ARMS", "Start", "heaviest", "loudest", "spans", "started", "with_proof"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # The weights given are mixed with this share of uniform ones: alone they might not even span.
 UNIFORM = 1e-4

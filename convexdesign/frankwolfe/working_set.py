@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from convexdesign.frankwolfe.screen import Priced
 from convexdesign.frankwolfe.symmetric import coordinates, dimension
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["WorkingSet", "batch_size", "first_arms", "peaked", "spanning", "violators"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Candidates are compared in groups of so many times the limit, and never more of them in all: there may be many copies.
 LOOK_AHEAD = 5

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.estimation import AskTell, HeadPlan, Observations, VarianceModel, least_squares
 from convexdesign.estimation.error_bound import Noise
@@ -15,11 +14,10 @@ from convexdesign.estimation.variance_model import fit_variance_model
 from convexdesign.identification.burn_in import head_plan, sharp_budget
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem.read import Rows, read_rows
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["AdaptiveBurnIn", "Phase", "positive"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 # What a plugged-in variance may be off: U <= (1 + 1/2) sigma-hat² and L >= (1 - 1/2) sigma-hat² for some sigma-hat²
 # exactly when U <= 3 L.

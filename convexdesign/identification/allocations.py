@@ -9,17 +9,16 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.design import Design
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.rounding import sparsify
 from convexdesign.solve import solve
+from convexdesign.typing import Floats
 
 __all__ = ["Allocate", "Allocation", "allocate", "packed", "thinned", "unpacked", "value_on"]
 
-Floats = NDArray[np.float64]
 
 # A design this close to optimal costs a hundredth of a percent of the samples; validity does not depend on it.
 DESIGN_TOLERANCE = 1e-4

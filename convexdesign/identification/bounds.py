@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.identification.allocations import Allocation, allocate
@@ -15,10 +15,10 @@ from convexdesign.identification.identifier import probability
 from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import Rows, aligned, read_positive, read_rows, read_vector
+from convexdesign.typing import Floats
 
 __all__ = ["Complexity", "complexity", "lower_bound", "psi_star", "rho_star", "upper_bound"]
 
-Floats = NDArray[np.float64]
 
 # Relative gap of the oracle designs behind the bounds.
 TOLERANCE = 1e-7

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations, least_squares
 from convexdesign.problem.read import Rows
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["VOID", "GuaranteeWarning", "contradicted_arms", "too_far_from_any_line"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # What warnings of contradictions say, before the remedy.
 VOID = "the guarantee is void"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.identification.wealth import log_wealth
+from convexdesign.typing import Floats
 
 __all__ = ["SCALES", "Bets", "Evidence", "Summary"]
 
-Floats = NDArray[np.float64]
 
 # Bets for every size of V from the first round's to a million times that, at which most experiments have long ended.
 SCALES = np.asarray(16.0 ** np.arange(6) / 16.0, dtype=float)

@@ -15,10 +15,9 @@ from convexdesign.identification.identifier import Identifier
 from convexdesign.identification.result import Status
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows
+from convexdesign.typing import Floats
 
 __all__ = ["GapElimination"]
-
-Floats = NDArray[np.float64]
 
 
 class GapElimination(Identifier):

@@ -14,11 +14,9 @@ from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, LevelSet, Objective
 from convexdesign.problem.read import Rows
 from convexdesign.problem.same_items import nearly_zero, same_items
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["BestArmGoal", "Goal", "LevelSetGoal", "Standing", "goal_for"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import UnidentifiableError
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.identification.goals import BestArmGoal, Goal, Standing
+from convexdesign.typing import Floats
 
 __all__ = ["hidden_directions", "refuse_hidden"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # More than this are counted, not named.
 NAMED = 5

@@ -21,10 +21,10 @@ from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import read_positive
+from convexdesign.typing import Floats
 
 __all__ = ["HRage"]
 
-Floats = NDArray[np.float64]
 
 # Of the probability that a warning is wrong, what the burn-in gets; later batches get the rest.
 BURN_IN_SHARE = 0.5

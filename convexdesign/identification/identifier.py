@@ -21,6 +21,7 @@ from convexdesign.identification.result import Result, Round, Status
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.problem.objectives import Objective
 from convexdesign.problem.read import COPY_BELOW, Rows, aligned, read_rows
+from convexdesign.typing import Counts, Floats, Indices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Identifier", "noise_up_to", "probability", "total_pulls", "whole_limit"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Indices = NDArray[np.intp]
 # A design problem for given arms (k, d) and their VARIANCES (k,).
 Statement = Callable[[Rows, Floats], DesignProblem]
 

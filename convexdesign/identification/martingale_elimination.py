@@ -22,10 +22,10 @@ from convexdesign.identification.result import Confidence, Result, Status
 from convexdesign.identification.wealth import variance_upper_ends
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import read_positive
+from convexdesign.typing import Floats
 
 __all__ = ["MartingaleElimination"]
 
-Floats = NDArray[np.float64]
 
 # Variances are not taken to be below this share of the largest (or of the mean) for what the rewards say.
 SMALLEST_SHARE = 1e-15

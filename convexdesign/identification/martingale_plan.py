@@ -14,11 +14,10 @@ from convexdesign.identification.identifier import Statement, total_pulls
 from convexdesign.identification.plugin_design import plugin_design, suits
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Allocated", "Planner", "Wanted", "likely_gaps"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Designs need not be precise: the next one comes soon.
 DESIGN_TOLERANCE = 1e-2

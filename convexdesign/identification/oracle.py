@@ -17,10 +17,9 @@ from convexdesign.problem import DesignProblem
 from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import Rows, read_positive, read_vector
+from convexdesign.typing import Floats
 
 __all__ = ["OracleAllocation"]
-
-Floats = NDArray[np.float64]
 
 
 class OracleAllocation(Identifier):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.frankwolfe.corrective_minimax import correct_minimax
 from convexdesign.identification.allocations import Allocation
+from convexdesign.typing import Floats
 
 __all__ = ["plugin_design", "suits"]
 
-Floats = NDArray[np.float64]
 
 # More arms and targets together are left to `solve`, which works on few of them at a time.
 MOST_VECTORS = 160

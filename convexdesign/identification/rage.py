@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.estimation import variance_range
 from convexdesign.identification.gap_elimination import GapElimination
 from convexdesign.identification.identifier import noise_up_to
 from convexdesign.problem.objectives import BestArm, Objective
+from convexdesign.typing import Floats
 
 __all__ = ["Rage"]
-
-Floats = NDArray[np.float64]
 
 
 class Rage(GapElimination):

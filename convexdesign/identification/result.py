@@ -8,10 +8,9 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Confidence", "Result", "Round", "Status"]
+from convexdesign.typing import Floats, Indices
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+__all__ = ["Confidence", "Result", "Round", "Status"]
 
 
 class Status(Enum):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.estimation import variance_range
@@ -17,10 +17,9 @@ from convexdesign.identification.identifier import noise_up_to
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import Rows, read_positive
+from convexdesign.typing import Floats
 
 __all__ = ["StaticAllocation"]
-
-Floats = NDArray[np.float64]
 
 
 class StaticAllocation(GapElimination):

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from convexdesign.estimation import HeadPlan
 from convexdesign.estimation.error_bound import Noise
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["IntervalBound"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 # Refining stops once a pass lowers no upper end by more than this share; every pass is valid.
 SETTLED = 1e-3

@@ -8,13 +8,12 @@ most p.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.estimation.error_bound import Noise
+from convexdesign.typing import Floats
 
 __all__ = ["log_variance_wealth", "log_wealth", "variance_upper_ends"]
 
-Floats = NDArray[np.float64]
 
 # Bets on a variance: the best l for k degrees of freedom and threshold a is about sqrt(log(a)/k), so this geometric
 # grid serves from two pulls to a hundred million.

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.matching.listing import Listing
 from convexdesign.problem.read import Rows
+from convexdesign.typing import Floats
 
 __all__ = [
     "LABELS",
@@ -24,7 +24,6 @@ __all__ = [
     "kind_of",
 ]
 
-Floats = NDArray[np.float64]
 Measure = Literal["weights", "counts"]
 
 # How columns are headed that hold the effort, whatever their case.

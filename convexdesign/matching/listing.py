@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem.finite import check_finite, numeric
+from convexdesign.typing import Floats
 
 __all__ = ["Listing", "read_listing"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,11 +25,10 @@ from convexdesign.matching.listing import Listing, read_listing
 from convexdesign.matching.nearest import coordinate_scale, nearest_arms
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows, read_vector
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["match_design", "match_listing"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 # Distances this close are equal: no file tells such arms apart.
 EQUAL = 1e-9
 # Points named in a message.

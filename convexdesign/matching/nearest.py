@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.arms import Arms
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Nearest", "coordinate_scale", "nearest_arms"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

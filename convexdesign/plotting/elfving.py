@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.plotting.canvas import axes_or_new, tidy
 from convexdesign.plotting.ellipse import plane
 from convexdesign.plotting.palette import GREY, OKABE_ITO
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["ElfvingData", "elfving_data", "plot_elfving"]
 
-Floats = NDArray[np.float64]
 
 # A corner with less than this share of the target's coefficients is not needed.
 NEEDED = 1e-9

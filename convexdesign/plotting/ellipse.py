@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import checked_weights
 from convexdesign.plotting.canvas import axes_or_new, tidy
 from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
 from convexdesign.problem.responses import ResponseRows, has_responses, read_arms, read_noise, spread, stacked
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["EllipseData", "ellipse_data", "plot_ellipse"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,14 +29,14 @@ class EllipseData:
     2), information A (2, 2), boundary (k, 2): points with z'A z = 1; the first and the last coincide.
     """
 
-    arms: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    targets: NDArray[np.float64]
-    information: NDArray[np.float64]
-    boundary: NDArray[np.float64]
+    arms: Floats
+    weights: Floats
+    targets: Floats
+    information: Floats
+    boundary: Floats
 
     @property
-    def deviations(self) -> NDArray[np.float64]:
+    def deviations(self) -> Floats:
         """sqrt(v'A^-1 v) for every target: how far the ellipse reaches along v, per one measurement; (m,)."""
         solved = np.linalg.solve(self.information, self.targets.T)
         return np.sqrt(np.einsum("ji,ij->j", self.targets, solved))
@@ -164,7 +163,7 @@ def draw_targets(ax: Axes, data: EllipseData) -> None:
     ax.tick_params(labelcolor=INK)
 
 
-def plane(points: ArrayLike, what: str) -> NDArray[np.float64]:
+def plane(points: ArrayLike, what: str) -> Floats:
     """Points as float64 (k, 2), else InputError."""
     P = np.asarray(points, dtype=np.float64)
     if P.ndim != 2 or P.shape[1] != 2 or not len(P):

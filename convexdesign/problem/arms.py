@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.typing import Floats, Indices
+
 __all__ = ["Arms", "ArrayArms", "LiftedArms", "ScaledArms", "block_rows", "per_row", "quadratic_rows"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 T = TypeVar("T")
 
 # Rows per block such that a block and its image stay in the processor's cache.

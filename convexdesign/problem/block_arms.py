@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import per_row, quadratic_rows
 from convexdesign.problem.finite import check_finite, numeric
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["BlockArms"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 T = TypeVar("T")
 
 # Entries of one block unless the user says otherwise: 4 MB of doubles.

@@ -33,11 +33,10 @@ from convexdesign.problem.problem import Criterion, DesignProblem
 from convexdesign.problem.psd import psd_root
 from convexdesign.problem.responses import spread, stacked
 from convexdesign.problem.restated import as_given, precise_rows, restate
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Canonical", "Frame", "canonicalise"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Squares of smaller numbers vanish.
 SMALLEST_ARMS = 1e-75

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, ScaledArms
@@ -16,10 +16,10 @@ from convexdesign.problem.psd import read_psd, read_square
 from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
 from convexdesign.problem.responses import ResponseRows, read_noise, spread, stacked
 from convexdesign.problem.weights import WeightSet, read_weight_set
+from convexdesign.typing import Floats
 
 __all__ = ["Common", "ReadCommon", "read_common"]
 
-Floats = NDArray[np.float64]
 
 NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
 PER_ARM = ("noise_variance", "costs", "existing_counts", "min_weight", "max_weight")

@@ -10,11 +10,11 @@ Source: T. Ogita, S. M. Rump and S. Oishi, Accurate sum and dot product, SIAM Jo
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from convexdesign.typing import Floats
 
 __all__ = ["congruence", "difference", "in_two_parts", "product"]
 
-Floats = NDArray[np.float64]
 
 # Veltkamp's constant: splits a double into two of 26 bits.
 SPLITTER = 134217729.0

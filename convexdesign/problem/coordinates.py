@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import SolverError
 from convexdesign.problem.exact_rank import rank_at_least
+from convexdesign.typing import Floats, Indices
 
 __all__ = [
     "amplification",
@@ -29,8 +30,6 @@ __all__ = [
     "well_scaled",
 ]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Singular values, over rows scaled to length one, as shares of the largest: clearly there, and within rounding.
 CLEAR = 1e-10

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import per_row, quadratic_rows
 from convexdesign.problem.finite import check_finite
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["DaskArms", "is_dask"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 T = TypeVar("T")
 
 

@@ -9,12 +9,11 @@ million primes of that size divide a given minor). Rows are first combined at ra
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["PRIMES", "rank_at_least", "residues"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Not 2^31 - 1, modulo which the powers of two repeat after 31.
 PRIMES = (2147483629, 2147483587)
@@ -30,7 +29,7 @@ def rank_at_least(rows: Floats) -> int:
     return max(_rank(_combined(residues(rows, p), p), p) for p in PRIMES)
 
 
-def residues(rows: Floats, p: int) -> Integers:
+def residues(rows: Floats, p: int) -> Counts:
     """The rows in GF(p)."""
     mantissa, exponent = np.frexp(rows)
     whole = (mantissa * 2.0**53).astype(np.int64)
@@ -39,7 +38,7 @@ def residues(rows: Floats, p: int) -> Integers:
     return np.asarray((whole % p) * powers[place].reshape(rows.shape) % p)
 
 
-def _combined(rows: Integers, p: int) -> Integers:
+def _combined(rows: Counts, p: int) -> Counts:
     """As many random combinations as there are columns, and a few more; the rows themselves where they are no more."""
     n, d = rows.shape
     if n <= d + SPARE:
@@ -50,7 +49,7 @@ def _combined(rows: Integers, p: int) -> Integers:
     return np.asarray((above * HALF + below) % p)
 
 
-def _rank(rows: Integers, p: int) -> int:
+def _rank(rows: Counts, p: int) -> int:
     """Gaussian elimination over GF(p)."""
     rows = rows.copy()
     rank = 0

@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import per_row
 from convexdesign.problem.read import Rows
+from convexdesign.typing import Floats
 
 __all__ = ["gaps_to_best", "name_of", "rounding", "scores"]
-
-Floats = NDArray[np.float64]
 
 
 def scores(items: Rows, theta: Floats) -> Floats:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from convexdesign.typing import Floats
 
 __all__ = ["knapsack"]
 
-Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
+from convexdesign.typing import Indices
 
 __all__ = ["ARMS", "COORDINATES", "Labelled", "as_labelled", "default_names", "in_order", "index_labels", "order_of"]
 
-Indices = NDArray[np.intp]
 
 ARMS = "arms"
 COORDINATES = "coordinates of the arms"

@@ -11,11 +11,11 @@ On the simplex g'w <= h says the same as (a g + c)'w <= a h + c, a > 0, any c. T
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from convexdesign.typing import Floats
 
 __all__ = ["misses", "most"]
 
-Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 

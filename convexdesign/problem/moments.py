@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.arms import Arms
+from convexdesign.typing import Floats
 
 __all__ = ["root_of_moments"]
-
-Floats = NDArray[np.float64]
 
 
 def root_of_moments(points: Arms) -> Floats:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.typing import Floats, Indices
+
 __all__ = ["FarPairs", "PairTargets", "far_pairs"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # A block of squared distances that stays in the processor's cache.
 BLOCK_ROWS = 128

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.features import phi
@@ -26,10 +26,9 @@ from convexdesign.problem.read import Rows, aligned, read_rows, read_vector
 from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
+from convexdesign.typing import Floats
 
 __all__ = ["Criterion", "DesignProblem"]
-
-Floats = NDArray[np.float64]
 
 
 class Criterion(Enum):

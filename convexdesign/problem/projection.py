@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.linear_rows import misses, rounding
+from convexdesign.typing import Floats
 
 __all__ = ["into_box", "into_rows", "misses_of"]
 
-Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 # Steps at most: one is enough where the rows that are missed stay the same.

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem.labels import COORDINATES, order_of
 from convexdesign.problem.read import read_rows
+from convexdesign.typing import Floats
 
 __all__ = ["psd_root", "read_psd", "read_square"]
 
-Floats = NDArray[np.float64]
 
 # Scaled eigenvalues this far below zero are rounding; further down the matrix is not one of information or moments.
 NEGATIVE_TOLERANCE = 1e-9

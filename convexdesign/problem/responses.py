@@ -20,6 +20,7 @@ from convexdesign.problem.arms import Arms, block_rows, quadratic_rows
 from convexdesign.problem.finite import check_finite, numeric
 from convexdesign.problem.read import SMALLEST_POSITIVE, Rows, read_rows
 from convexdesign.problem.targets import VectorTargets
+from convexdesign.typing import Floats, Indices
 
 __all__ = [
     "ResponseArms",
@@ -35,8 +36,6 @@ __all__ = [
     "variances_of",
 ]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 T = TypeVar("T")
 S = TypeVar("S", bound=np.generic)
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.arms import Arms, ArrayArms, LiftedArms, ScaledArms
 from convexdesign.problem.compensated import congruence, difference, product
@@ -22,14 +21,13 @@ from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root
 from convexdesign.problem.responses import ResponseArms, stacked
 from convexdesign.problem.targets import Targets, VectorTargets
+from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
     from convexdesign.problem.problem import DesignProblem
 
 __all__ = ["as_given", "precise_rows", "restate"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Up to this many entries the new rows are held; beyond, they are made block by block for every pass.
 MOST_ENTRIES = 2**22

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.typing import Floats, Indices
+
 __all__ = ["SAME", "nearly_zero", "same_items"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Entries that differ by no more than this share of the largest of their coordinate differ by rounding: a few hundred units
 # in the last place, which a computation of some length leaves. Which of such items is better is an accident of computing.

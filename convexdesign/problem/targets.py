@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.problem.arms import Arms, ArrayArms, per_row, quadratic_rows
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Targets", "VectorTargets"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # The size of more entries than this is judged from a sample.
 SIZE_ENTRIES = 100_000

@@ -15,10 +15,10 @@ from convexdesign.problem.knapsack import knapsack
 from convexdesign.problem.linear_rows import misses, most
 from convexdesign.problem.projection import into_box, into_rows
 from convexdesign.problem.read import read_rows, read_vector
+from convexdesign.typing import Floats
 
 __all__ = ["WeightSet", "read_weight_set", "unit_of"]
 
-Floats = NDArray[np.float64]
 
 # Bounds may sum to one only up to rounding.
 SUM_TOLERANCE = 1e-9

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.files import is_file, open_array
@@ -23,10 +22,10 @@ from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, depth, parse
 from convexdesign.problemfile.kinds import KINDS
 from convexdesign.tables import read_table, read_vector
+from convexdesign.typing import Floats
 
 __all__ = ["ProblemFile", "load_problem"]
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 

@@ -31,10 +31,10 @@ from convexdesign.problem.knapsack import knapsack
 from convexdesign.programs.cone_form import ConeForm, into_dual
 from convexdesign.programs.scaling import Scaling, scaled
 from convexdesign.programs.variable_limits import proven_limits
+from convexdesign.typing import Floats
 
 __all__ = ["Body", "body"]
 
-Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 ACCURACY = 1e-11

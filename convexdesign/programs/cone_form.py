@@ -13,12 +13,12 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
-from numpy.typing import NDArray
 from scipy import sparse
+
+from convexdesign.typing import Floats
 
 __all__ = ["Block", "ConeForm", "cone_form", "into_dual"]
 
-Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 

@@ -19,10 +19,10 @@ from convexdesign.programs.constraints import feasible_set
 from convexdesign.programs.formulations import alternative, formulations_of, size_of
 from convexdesign.programs.ladder import ladder
 from convexdesign.programs.pricing import Solution, price, refined
-from convexdesign.programs.program import Floats
 from convexdesign.programs.record import Record
 from convexdesign.programs.size import require_memory
 from convexdesign.programs.working_sets import anchors, first_arms, first_targets
+from convexdesign.typing import Floats
 
 __all__ = ["solve_conic"]
 

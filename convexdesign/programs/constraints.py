@@ -28,10 +28,10 @@ from convexdesign.problem.projection import into_box, into_rows, misses_of
 from convexdesign.problem.weights import WeightSet, unit_of
 from convexdesign.programs.body import body
 from convexdesign.programs.cone_form import ConeForm, cone_form
+from convexdesign.typing import Floats
 
 __all__ = ["Feasible", "feasible_set"]
 
-Floats = NDArray[np.float64]
 
 # Slack of a share of a constraint's own size that is none: solvers leave about 1e-9.
 MEETS = 1e-6

@@ -6,7 +6,8 @@ import cvxpy as cp
 import numpy as np
 
 from convexdesign.problem.responses import stacked
-from convexdesign.programs.program import Constrain, Floats, Program, normalised, per_target, prior_rows
+from convexdesign.programs.program import Constrain, Program, normalised, per_target, prior_rows
+from convexdesign.typing import Floats
 
 __all__ = ["dual_socp"]
 

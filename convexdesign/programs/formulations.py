@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import Witness
 from convexdesign.problem import Canonical, Criterion
@@ -15,14 +14,14 @@ from convexdesign.programs.interest_log_det import interest_log_det
 from convexdesign.programs.least_eigenvalue import least_eigenvalue
 from convexdesign.programs.log_det import log_det
 from convexdesign.programs.matrix_fractional import matrix_fractional
-from convexdesign.programs.program import Constrain, Floats, Program
+from convexdesign.programs.program import Constrain, Program
 from convexdesign.programs.sdp import sdp
 from convexdesign.programs.size import ProgramSize, program_size
 from convexdesign.programs.socp import socp
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Build", "alternative", "formulations_of", "size_of", "witness_of"]
 
-Indices = NDArray[np.intp]
 # A program over some arms U (k, r) and some targets, given by index; the other criteria have no targets.
 Build = Callable[[Floats, Indices, Constrain | None], Program]
 

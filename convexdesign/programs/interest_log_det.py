@@ -6,7 +6,8 @@ import cvxpy as cp
 import numpy as np
 
 from convexdesign.programs.multiplier import psd_root
-from convexdesign.programs.program import Constrain, Floats, Program, information, normalised, simplex
+from convexdesign.programs.program import Constrain, Program, information, normalised, simplex
+from convexdesign.typing import Floats
 
 __all__ = ["interest_log_det"]
 

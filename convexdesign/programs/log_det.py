@@ -5,7 +5,8 @@ from __future__ import annotations
 import cvxpy as cp
 
 from convexdesign.programs.multiplier import price_of_information, psd_root
-from convexdesign.programs.program import Constrain, Floats, Program, information, normalised, simplex
+from convexdesign.programs.program import Constrain, Program, information, normalised, simplex
+from convexdesign.typing import Floats
 
 __all__ = ["log_det"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.programs.program import Floats
+from convexdesign.typing import Floats
 
 __all__ = ["price_of_information", "psd_root"]
 

@@ -18,7 +18,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.problem.responses import spread, stacked
-from convexdesign.programs.program import Floats
+from convexdesign.typing import Floats
 
 __all__ = ["polish"]
 

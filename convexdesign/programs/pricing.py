@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import Certificate, evaluate
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import spread, squares, stacked
 from convexdesign.programs.formulations import witness_of
 from convexdesign.programs.polish import polish
-from convexdesign.programs.program import Floats
 from convexdesign.programs.record import Record
 from convexdesign.programs.working_sets import violating_arms, violating_targets
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Solution", "Step", "price", "refined"]
 
-Indices = NDArray[np.intp]
 
 # Targets within this share of the largest variance stay, and so do arms of at least this weight.
 NEAR_WORST = 0.9

@@ -21,11 +21,11 @@ from typing import Any, TypeAlias
 
 import cvxpy as cp
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Constrain", "Floats", "Formulation", "Program", "information", "normalised", "prior_rows", "simplex"]
+from convexdesign.typing import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
+__all__ = ["Constrain", "Formulation", "Program", "information", "normalised", "prior_rows", "simplex"]
+
 Constrain: TypeAlias = Callable[[cp.Expression], Sequence[cp.Constraint]]
 
 # Multipliers below this share of the largest are zero up to a solver's rounding: their vectors are noise.

@@ -15,7 +15,7 @@ from convexdesign.problem import Canonical
 from convexdesign.problem.responses import spread, stacked
 from convexdesign.programs.constraints import Feasible
 from convexdesign.programs.ladder import Rung
-from convexdesign.programs.program import Floats
+from convexdesign.typing import Floats
 
 __all__ = ["Record"]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from convexdesign.problem.weights import unit_of
 from convexdesign.programs.cone_form import ConeForm
+from convexdesign.typing import Floats
 
 __all__ = ["Scaling", "scaled"]
 
-Floats = NDArray[np.float64]
 
 # Intervals narrower than this share of their ends are measured from their middle.
 NARROW = 0.25

@@ -5,7 +5,8 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from convexdesign.programs.program import Constrain, Floats, Program, information, normalised, per_target, simplex
+from convexdesign.programs.program import Constrain, Program, information, normalised, per_target, simplex
+from convexdesign.typing import Floats
 
 __all__ = ["sdp"]
 

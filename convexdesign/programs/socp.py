@@ -7,13 +7,13 @@ import numpy as np
 
 from convexdesign.programs.program import (
     Constrain,
-    Floats,
     Program,
     normalised,
     per_target,
     prior_rows,
     simplex,
 )
+from convexdesign.typing import Floats
 
 __all__ = ["socp"]
 

@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from convexdesign.programs.cone_form import Block, ConeForm
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["proven_limits"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 EPS = float(np.finfo(float).eps)
 # Sweeps at most, and entries looked at in all of them together.

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import spread, squares, stacked
-from convexdesign.programs.program import Floats
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["anchors", "diverse", "first_arms", "first_targets", "violating_arms", "violating_targets"]
 
-Indices = NDArray[np.intp]
 
 # All arms take part up to this many; beyond, and only over the whole simplex, they are generated too.
 FEW_ARMS = 400

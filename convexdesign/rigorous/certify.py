@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.evaluation import evaluate
@@ -20,11 +19,10 @@ from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.rigorous.balls import precision
 from convexdesign.rigorous.data import ExactRows, exact_rationals
 from convexdesign.rigorous.exact_problem import ExactProblem, read_exactly
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["certify"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 FORMAT = "convexdesign certificate 1"
 # Bits kept of w_i/p_i, and of each b_j beside its largest entry.

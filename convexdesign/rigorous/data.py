@@ -12,16 +12,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.features import phi
 from convexdesign.problem.arms import Arms
 from convexdesign.rigorous.balls import ball, ball_matrix
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["UNIT", "ExactRows", "Price", "Scale", "exact_rationals"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Rounding to nearest changes a number by at most this share of the result.
 UNIT = 2.0**-53

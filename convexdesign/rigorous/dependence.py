@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, SolverError
 from convexdesign.rigorous.balls import nearest
 from convexdesign.rigorous.data import ExactRows
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Dependence", "dependence_of", "find_dependence"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Row = list[Any]
 
 BLOCK = 4096

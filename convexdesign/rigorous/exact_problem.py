@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
@@ -15,11 +14,10 @@ from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.targets import VectorTargets
 from convexdesign.rigorous.balls import ball
 from convexdesign.rigorous.data import ExactRows, Price, Scale, exact_rationals
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["SEVERAL_RESPONSES", "ExactProblem", "read_exactly"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 SEVERAL_RESPONSES = (
     "proofs in exact arithmetic take arms with one response each; without one, the interval that verify gives is proven up "

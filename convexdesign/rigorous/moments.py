@@ -18,10 +18,10 @@ from convexdesign.problem import DesignProblem
 from convexdesign.rigorous.balls import cholesky, midpoints, up
 from convexdesign.rigorous.data import ExactRows, exact_rationals
 from convexdesign.rigorous.dependence import Dependence, dependence_of
+from convexdesign.typing import Floats
 
 __all__ = ["Moments", "read_moments"]
 
-Floats = NDArray[np.float64]
 
 BLOCK = 4096
 # Entries of M, over the roots of their diagonal entries, that differ by no more than this differ by rounding.

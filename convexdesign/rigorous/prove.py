@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, SolverError
 from convexdesign.evaluation import evaluate
@@ -41,11 +40,10 @@ from convexdesign.rigorous.moments import Moments, read_moments
 from convexdesign.rigorous.screen import Largest, largest_pair, largest_row, row_bounds
 from convexdesign.rigorous.support import weighted_maximum
 from convexdesign.rigorous.weights import ExactWeights
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Proof", "Prover", "prove", "strengthened", "upper_efficiency"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 BLOCK = 4096
 # Enough for arms of condition 1e15 or so, and for what is worse.

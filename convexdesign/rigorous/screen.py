@@ -15,15 +15,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.rigorous.balls import down, up
 from convexdesign.rigorous.data import UNIT, ExactRows
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Largest", "largest_pair", "largest_row", "row_bounds"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # An exact evaluation of some vectors: balls of their quadratic forms.
 Exact = Callable[[Indices], list[Any]]

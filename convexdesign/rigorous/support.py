@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.weights import WeightSet
 from convexdesign.rigorous.data import UNIT
+from convexdesign.typing import Floats
 
 __all__ = ["weighted_maximum"]
-
-Floats = NDArray[np.float64]
 
 
 def weighted_maximum(W: WeightSet, q: Floats) -> float:

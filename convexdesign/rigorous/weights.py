@@ -8,14 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.rigorous.balls import ball
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["ExactWeights"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,22 +7,19 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.rounding.limits import Limits
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["apportion", "round_up"]
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 # One part in so many is rounding.
 ROUNDING = 10**12
 
 
-def whole_weights(weights: Array) -> tuple[list[int], int]:
+def whole_weights(weights: Floats) -> tuple[list[int], int]:
     """Integers m_i and their sum S with m_i / S = w_i / sum(w) exactly: doubles are dyadic rationals."""
     ratios = [float(w).as_integer_ratio() for w in weights]
     common = max(q for _, q in ratios)
@@ -30,7 +27,7 @@ def whole_weights(weights: Array) -> tuple[list[int], int]:
     return whole, sum(whole)
 
 
-def round_up(weights: Array, bounds: Limits) -> Counts:
+def round_up(weights: Floats, bounds: Limits) -> Counts:
     """n_i = ceil(N w_i), raised to min_counts: what the paper's algorithms pull; shape (n,), int64.
 
     Guarantee: with w read exactly and divided by its exact sum, n_i >= N w_i for every arm, hence M(n) >= N A(w) and
@@ -59,7 +56,7 @@ def round_up(weights: Array, bounds: Limits) -> Counts:
     return counts
 
 
-def apportion(weights: Array, bounds: Limits) -> Counts:
+def apportion(weights: Floats, bounds: Limits) -> Counts:
     """n_i = ceil((N - l/2) w_i), then up argmin n_i/w_i or down argmax (n_i - 1)/w_i until they sum to N exactly.
 
     l is the size of the support. Guarantee without limits, N >= l: n_i >= (1 - l/N) N w_i for every arm, hence

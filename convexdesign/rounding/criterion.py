@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from convexdesign.problem.responses import spread, stacked
+from convexdesign.typing import Floats
 
 __all__ = [
     "AverageVariance",
@@ -45,7 +46,6 @@ __all__ = [
     "value_on_range",
 ]
 
-Array = NDArray[np.float64]
 
 # A swap that multiplies det M by less than this is treated as making M singular.
 SINGULAR = 1e-9
@@ -64,11 +64,11 @@ BLOCK = 16384
 class TargetOracle(Protocol):
     """Targets by index, as `convexdesign.problem` keeps them: never listed, asked for the worst."""
 
-    def worst(self, F: Array, k: int) -> tuple[NDArray[np.int64], Array]:
+    def worst(self, F: Floats, k: int) -> tuple[NDArray[np.int64], Floats]:
         """Indices and values of the k largest |F'v|^2, largest first."""
         ...
 
-    def take(self, index: NDArray[np.int64]) -> Array:
+    def take(self, index: NDArray[np.int64]) -> Floats:
         """Targets v as rows, shape (k, d)."""
         ...
 
@@ -76,11 +76,11 @@ class TargetOracle(Protocol):
 class Targets(Protocol):
     """What the minimax asks of its targets: the worst ones for a factor F."""
 
-    def worst(self, F: Array, k: int) -> tuple[Array, Array]:
+    def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
         """At most k rows t (k, r) with the largest |F't|^2 and these values, largest first."""
         ...
 
-    def pooled(self, F: Array, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> Targets:
         """A subset that is cheap to ask: everything, or the k worst for F where that is many."""
         ...
 
@@ -88,47 +88,47 @@ class Targets(Protocol):
 class Criterion(Protocol):
     """What rounding asks of a criterion."""
 
-    def value(self, M: Array) -> float:
+    def value(self, M: Floats) -> float:
         """phi(M), infinite where M is singular."""
         ...
 
-    def cuts(self, F: Array, k: int) -> Array:
+    def cuts(self, F: Floats, k: int) -> Floats:
         """Up to k matrices G (k, r, r) with 1/phi(M) <= tr(G M) for every M; the first is tight at (FF')^-1."""
         ...
 
-    def swaps(self, F: Array, out: Array, into: Array) -> Array:
+    def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         """phi(M - oo' + ii'), M = (FF')^-1, for all rows o of `out` (a, r) and i of `into` (b, r), shape (a, b).
 
         Groups of rows (a, k, r) and (b, k, r) give and take all of theirs at once.
         """
         ...
 
-    def restricted(self, F: Array, k: int) -> Criterion:
+    def restricted(self, F: Floats, k: int) -> Criterion:
         """A criterion that is never above this one and equals it at (FF')^-1, but costs only k targets."""
         ...
 
-    def settles(self, M: Array) -> bool:
+    def settles(self, M: Floats) -> bool:
         """Whether value(M) is also that of the criterion this one was restricted from."""
         ...
 
-    def projected(self, Q: Array) -> Criterion | None:
+    def projected(self, Q: Floats) -> Criterion | None:
         """The same criterion of Q'MQ for information M in the range of orthonormal Q (r, k), or None if infinite."""
         ...
 
-    def wanted(self, N: Array) -> Array:
+    def wanted(self, N: Floats) -> Floats:
         """Orthonormal columns (k, p) that span N'v for all v that must be measured; N (r, k) has orthonormal columns."""
         ...
 
 
-def information(arms: Array, counts: NDArray[Any]) -> Array:
+def information(arms: Floats, counts: NDArray[Any]) -> Floats:
     """sum_i n_i u_i u_i' for rows (n, r) or groups of rows (n, k, r); counts or weights (n,)."""
     used = np.flatnonzero(counts)
     U = arms[used]
-    M: Array = (stacked(U) * spread(counts[used], U)[:, None]).T @ stacked(U)
+    M: Floats = (stacked(U) * spread(counts[used], U)[:, None]).T @ stacked(U)
     return M
 
 
-def inverse_factor(M: Array) -> Array | None:
+def inverse_factor(M: Floats) -> Floats | None:
     """F with M^-1 = F F', or None where M is not numerically positive definite."""
     try:
         L = np.linalg.cholesky(M)
@@ -137,24 +137,24 @@ def inverse_factor(M: Array) -> Array | None:
     pivots = np.diag(L)
     if not np.all(pivots > 1e-6 * np.sqrt(np.diag(M))):  # Cholesky of a singular matrix may succeed on noise
         return None
-    F: Array = solve_triangular(L, np.eye(M.shape[0]), lower=True).T
+    F: Floats = solve_triangular(L, np.eye(M.shape[0]), lower=True).T
     return F
 
 
-def measured_range(M: Array) -> Array:
+def measured_range(M: Floats) -> Floats:
     """Orthonormal columns (r, k) that span the range of a psd M, up to rounding."""
     lam, Q = np.linalg.eigh(M)
     return np.asarray(Q[:, lam > max(RANK_TOLERANCE * lam[-1], 0.0)])
 
 
-def pseudo_inverse_factor(M: Array) -> Array:
+def pseudo_inverse_factor(M: Floats) -> Floats:
     """F (r, k) with M^+ = F F', k the rank of M up to rounding."""
     lam, Q = np.linalg.eigh(M)
     keep = lam > max(RANK_TOLERANCE * lam[-1], 0.0)
     return np.asarray(Q[:, keep] / np.sqrt(lam[keep]))
 
 
-def value_on_range(criterion: Criterion, M: Array) -> float:
+def value_on_range(criterion: Criterion, M: Floats) -> float:
     """phi(M), finite for singular M too where all that is wanted lies in its range: M's inverse there takes the place of M^-1.
 
     That is the limit of phi from above, since v'M^+v = lim v'(M + eps I)^-1 v for v in the range; elsewhere it is infinite.
@@ -170,25 +170,25 @@ def value_on_range(criterion: Criterion, M: Array) -> float:
     return np.inf if on_range is None else on_range.value(Q.T @ M @ Q)
 
 
-def _span(rows: Array, size: float) -> Array:
+def _span(rows: Floats, size: float) -> Floats:
     """Orthonormal columns that span the rows (m, k), up to OUTSIDE of the size."""
     _, s, Vt = np.linalg.svd(rows, full_matrices=False)
     return np.asarray(Vt[: int(np.count_nonzero(s > OUTSIDE * size))].T)
 
 
-def _inverse_of_product(F: Array) -> Array:
+def _inverse_of_product(F: Floats) -> Floats:
     """(FF')^-1."""
     G = np.asarray(np.linalg.inv(F), dtype=float)
     return G.T @ G
 
 
-def _pair_determinants(K_out: Array, K_into: Array, K: Array) -> Array:
+def _pair_determinants(K_out: Floats, K_into: Floats, K: Floats) -> Floats:
     """det(M - oo' + ii') / det M for all pairs, from K_out = o'Co, K_into = i'Ci and K = o'Ci."""
-    ratio: Array = (1.0 - K_out)[:, None] * (1.0 + K_into)[None, :] + K * K
+    ratio: Floats = (1.0 - K_out)[:, None] * (1.0 + K_into)[None, :] + K * K
     return ratio
 
 
-def _group_swaps(F: Array, out: Array, into: Array, values: Callable[[Array], Array]) -> Array:
+def _group_swaps(F: Floats, out: Floats, into: Floats, values: Callable[[Floats], Floats]) -> Floats:
     """`swaps` of groups: values maps inverses C (p, r, r), in coordinates where M is the identity, to phi (p,)."""
     given, taken = (np.einsum("ilr,ils->irs", A @ F, A @ F) for A in (out, into))
     phi = np.empty((len(out), len(into)))
@@ -205,9 +205,9 @@ def _group_swaps(F: Array, out: Array, into: Array, values: Callable[[Array], Ar
 class MatrixTargets:
     """Targets given as rows of an (m, r) array."""
 
-    rows: Array
+    rows: Floats
 
-    def worst(self, F: Array, k: int) -> tuple[Array, Array]:
+    def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
         q = np.empty(self.rows.shape[0])
         for start in range(0, q.size, BLOCK):
             P = self.rows[start : start + BLOCK] @ F
@@ -216,7 +216,7 @@ class MatrixTargets:
         top = top[np.argsort(-q[top], kind="stable")]
         return self.rows[top], q[top]
 
-    def pooled(self, F: Array, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> Targets:
         return self if self.rows.shape[0] <= k else MatrixTargets(self.worst(F, k)[0])
 
 
@@ -225,13 +225,13 @@ class TransformedTargets:
     """t = B'v for the targets v of an oracle by index: whitening without touching them; B has shape (d, r)."""
 
     oracle: TargetOracle
-    basis: Array
+    basis: Floats
 
-    def worst(self, F: Array, k: int) -> tuple[Array, Array]:
+    def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
         index, values = self.oracle.worst(self.basis @ F, k)
         return self.oracle.take(index) @ self.basis, values
 
-    def pooled(self, F: Array, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> Targets:
         return MatrixTargets(self.worst(F, k)[0])
 
 
@@ -240,13 +240,13 @@ class ProjectedTargets:
     """Q't for the targets t of another set; Q has shape (r, k) and orthonormal columns."""
 
     targets: Targets
-    Q: Array
+    Q: Floats
 
-    def worst(self, F: Array, k: int) -> tuple[Array, Array]:
+    def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
         T, values = self.targets.worst(self.Q @ F, k)
         return T @ self.Q, values
 
-    def pooled(self, F: Array, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> Targets:
         return ProjectedTargets(self.targets.pooled(self.Q @ F, k), self.Q)
 
 
@@ -254,13 +254,13 @@ class ProjectedTargets:
 class SphereTargets:
     """t = Hz for every unit vector z: the minimax over them is 1/lambda_min, criterion E. H has shape (r, r)."""
 
-    H: Array
+    H: Floats
 
-    def worst(self, F: Array, k: int) -> tuple[Array, Array]:
+    def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
         _, s, Vt = np.linalg.svd(F.T @ self.H, full_matrices=False)
         return Vt[:k] @ self.H.T, s[:k] ** 2
 
-    def pooled(self, F: Array, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> Targets:
         return self
 
 
@@ -274,22 +274,22 @@ class Minimax:
 
     targets: Targets
     # Of a restriction: the information M0 it was made at, and a bound on every omitted t' M0^-1 t.
-    made_at: Array | None = None
+    made_at: Floats | None = None
     omitted: float = 0.0
 
-    def value(self, M: Array) -> float:
+    def value(self, M: Floats) -> float:
         F = inverse_factor(M)
         return np.inf if F is None else float(self.targets.worst(F, 1)[1][0])
 
-    def cuts(self, F: Array, k: int) -> Array:
+    def cuts(self, F: Floats, k: int) -> Floats:
         T, values = self.targets.worst(F, k)
         T = T[values > 0.5 * values[0]]
         b = (T @ F) @ F.T
         b /= np.einsum("jr,jr->j", b, T)[:, None]
-        G: Array = b[:, :, None] * b[:, None, :]
+        G: Floats = b[:, :, None] * b[:, None, :]
         return G
 
-    def swaps(self, F: Array, out: Array, into: Array) -> Array:
+    def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         T, f = self.targets.worst(F, SWAP_TARGETS)
         if out.ndim == 3:
             Z = T @ F
@@ -312,7 +312,7 @@ class Minimax:
         worst[det <= SINGULAR] = np.inf
         return worst
 
-    def projected(self, Q: Array) -> Minimax | None:
+    def projected(self, Q: Floats) -> Minimax | None:
         # The target furthest from the range is the worst one for a factor of the projection beside it.
         beside = np.eye(Q.shape[0]) - Q @ Q.T
         T, outside = self.targets.worst(beside, 1)
@@ -320,7 +320,7 @@ class Minimax:
             return None
         return Minimax(ProjectedTargets(self.targets, Q))
 
-    def wanted(self, N: Array) -> Array:
+    def wanted(self, N: Floats) -> Floats:
         # The target with most beside what is spanned so far comes next, until none has any.
         spanned = np.zeros((N.shape[1], 0))
         longest = self.targets.worst(np.eye(N.shape[0]), 1)[1][0]
@@ -332,13 +332,13 @@ class Minimax:
             spanned = np.linalg.qr(np.column_stack([spanned, beside @ (N.T @ T[0])]))[0]
         return spanned
 
-    def restricted(self, F: Array, k: int) -> Minimax:
+    def restricted(self, F: Floats, k: int) -> Minimax:
         pool = self.targets.pooled(F, k)
         if pool is self.targets:
             return self
         return Minimax(pool, _inverse_of_product(F), float(pool.worst(F, k)[1][-1]))
 
-    def settles(self, M: Array) -> bool:
+    def settles(self, M: Floats) -> bool:
         if self.made_at is None:
             return True
         # t'M^-1 t <= lambda_max(M^-1 M0) t'M0^-1 t for every omitted t.
@@ -353,19 +353,19 @@ class Minimax:
 class AverageVariance:
     """phi(M) = tr(M^-1 Q) for a psd Q of shape (r, r)."""
 
-    Q: Array
+    Q: Floats
 
-    def value(self, M: Array) -> float:
+    def value(self, M: Floats) -> float:
         F = inverse_factor(M)
         return np.inf if F is None else float(np.sum(F * (self.Q @ F)))
 
-    def cuts(self, F: Array, k: int) -> Array:
+    def cuts(self, F: Floats, k: int) -> Floats:
         C = F @ F.T
         CQ = C @ self.Q
-        G: Array = (CQ @ C / np.trace(CQ) ** 2)[None]
+        G: Floats = (CQ @ C / np.trace(CQ) ** 2)[None]
         return G
 
-    def swaps(self, F: Array, out: Array, into: Array) -> Array:
+    def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         if out.ndim == 3:
             Q = F.T @ self.Q @ F
             return _group_swaps(F, out, into, lambda C: np.einsum("prs,rs->p", C, Q))
@@ -379,18 +379,18 @@ class AverageVariance:
         change = (E_out[:, None] * (1.0 + K_into) - (1.0 - K_out)[:, None] * E_into - 2.0 * K * EK) / safe
         return np.where(det > SINGULAR, np.sum(C * self.Q) + change, np.inf)
 
-    def projected(self, Q: Array) -> AverageVariance | None:
+    def projected(self, Q: Floats) -> AverageVariance | None:
         inside = Q.T @ self.Q @ Q
         return AverageVariance(inside) if np.trace(self.Q) - np.trace(inside) <= OUTSIDE * np.trace(self.Q) else None
 
-    def wanted(self, N: Array) -> Array:
+    def wanted(self, N: Floats) -> Floats:
         lam, axes = np.linalg.eigh(self.Q)
         return _span((N.T @ (axes * np.sqrt(np.maximum(lam, 0.0)))).T, float(np.sqrt(lam[-1])))
 
-    def restricted(self, F: Array, k: int) -> AverageVariance:
+    def restricted(self, F: Floats, k: int) -> AverageVariance:
         return self
 
-    def settles(self, M: Array) -> bool:
+    def settles(self, M: Floats) -> bool:
         return True
 
 
@@ -402,25 +402,25 @@ class Volume:
     0.5
     """
 
-    L: Array
+    L: Floats
 
-    def value(self, M: Array) -> float:
+    def value(self, M: Floats) -> float:
         F = inverse_factor(M)
         if F is None:
             return np.inf
         sign, logdet = np.linalg.slogdet(self.L.T @ F @ F.T @ self.L)
         return float(np.exp(logdet / self.L.shape[1])) if sign > 0 else np.inf
 
-    def cuts(self, F: Array, k: int) -> Array:
+    def cuts(self, F: Floats, k: int) -> Floats:
         C = F @ F.T
         CL = C @ self.L
         inner = self.L.T @ CL
         s = self.L.shape[1]
         phi = np.exp(np.linalg.slogdet(inner)[1] / s)
-        G: Array = (CL @ np.linalg.solve(inner, CL.T) / (s * phi))[None]
+        G: Floats = (CL @ np.linalg.solve(inner, CL.T) / (s * phi))[None]
         return G
 
-    def swaps(self, F: Array, out: Array, into: Array) -> Array:
+    def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         s = self.L.shape[1]
         if out.ndim == 3:
             Z = F.T @ self.L
@@ -440,16 +440,16 @@ class Volume:
         phi = np.exp(np.linalg.slogdet(inner)[1] / s)
         return np.where(good, phi * ratio ** (1.0 / s), np.inf)
 
-    def projected(self, Q: Array) -> Volume | None:
+    def projected(self, Q: Floats) -> Volume | None:
         inside = Q.T @ self.L
         lost = np.square(self.L).sum() - np.square(inside).sum()
         return Volume(inside) if lost <= OUTSIDE**2 * np.square(self.L).sum() else None
 
-    def wanted(self, N: Array) -> Array:
+    def wanted(self, N: Floats) -> Floats:
         return _span((N.T @ self.L).T, float(np.linalg.norm(self.L, 2)))
 
-    def restricted(self, F: Array, k: int) -> Volume:
+    def restricted(self, F: Floats, k: int) -> Volume:
         return self
 
-    def settles(self, M: Array) -> bool:
+    def settles(self, M: Floats) -> bool:
         return True

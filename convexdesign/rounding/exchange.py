@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from convexdesign.rounding.criterion import Criterion, information, inverse_factor
 from convexdesign.rounding.limits import Limits
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["exchange"]
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 # A swap must lower the criterion by a share of what one pull in N is worth, and by more than rounding.
 PROGRESS = 1e-3
@@ -22,11 +21,11 @@ ALL_PAIRS = 10_000
 
 
 def exchange(
-    arms: Array,
+    arms: Floats,
     counts: Counts,
     bounds: Limits,
     criterion: Criterion,
-    prior: Array | None = None,
+    prior: Floats | None = None,
     *,
     starts: int = 1,
     max_moves: int = 300,
@@ -51,7 +50,7 @@ def exchange(
     return best
 
 
-def _information(arms: Array, counts: Counts, prior: Array | None) -> Array:
+def _information(arms: Floats, counts: Counts, prior: Floats | None) -> Floats:
     M = information(arms, counts)
     return M if prior is None else M + prior
 
@@ -69,11 +68,11 @@ def _kick(counts: Counts, bounds: Limits, rng: np.random.Generator) -> Counts:
 
 
 def _descend(
-    arms: Array,
+    arms: Floats,
     counts: Counts,
     bounds: Limits,
     criterion: Criterion,
-    prior: Array | None,
+    prior: Floats | None,
     enough: float,
     max_moves: int,
 ) -> tuple[Counts, float]:
@@ -101,7 +100,7 @@ def _descend(
 
 
 def _best_swap(
-    arms: Array, counts: Counts, bounds: Limits, criterion: Criterion, F: Array, below: float
+    arms: Floats, counts: Counts, bounds: Limits, criterion: Criterion, F: Floats, below: float
 ) -> tuple[int, int] | None:
     """The swap (from, to) with the smallest criterion if that is below `below`: among a shortlist, else among all."""
     out = np.flatnonzero(counts > bounds.lower)
@@ -121,7 +120,7 @@ def _best_swap(
 
 
 def _least(
-    criterion: Criterion, F: Array, arms: Array, out: NDArray[np.intp], into: NDArray[np.intp], below: float
+    criterion: Criterion, F: Floats, arms: Floats, out: NDArray[np.intp], into: NDArray[np.intp], below: float
 ) -> tuple[int, int] | None:
     phi = criterion.swaps(F, arms[out], arms[into])
     a, b = np.unravel_index(int(np.argmin(phi)), phi.shape)

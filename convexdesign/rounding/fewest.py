@@ -21,11 +21,10 @@ from convexdesign.errors import InputError
 from convexdesign.problem.responses import squares, stacked
 from convexdesign.rounding.criterion import Criterion
 from convexdesign.rounding.limits import Limits, measured_anyway, null_space
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["sufficient_sets"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Sets of arms that are tried before the least number that works is no longer known.
 MOST_SETS = 50_000
@@ -41,17 +40,17 @@ class _Task:
     """Unit rows (n, l, q) of the open arms beside the base, and the wanted directions, orthonormal columns (q, p)."""
 
     index: Indices
-    rows: Array
-    wanted: Array
+    rows: Floats
+    wanted: Floats
 
-    def sufficient(self, sets: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def sufficient(self, sets: Indices) -> NDArray[np.bool_]:
         """Which sets (k, size) of positions span all that is wanted."""
         rows = self.rows[sets].reshape(len(sets), -1, self.rows.shape[2])
         _, s, Vt = np.linalg.svd(rows, full_matrices=False)
         inside = np.where((s > RANK_TOLERANCE)[:, :, None], Vt @ self.wanted, 0.0)
         return np.asarray(np.square(inside).sum(axis=1).min(axis=1) >= 1.0 - OUTSIDE**2 - 1e-14 * self.wanted.shape[0])
 
-    def sets(self, size: int) -> Iterator[NDArray[np.intp]]:
+    def sets(self, size: int) -> Iterator[Indices]:
         """All sets of this size, some at a time, shape (k, size)."""
         step = max(1, BLOCK // (size * self.rows.shape[1] * self.rows.shape[2]))
         each = itertools.combinations(range(self.index.size), size)
@@ -59,7 +58,7 @@ class _Task:
             yield np.array(block, dtype=np.intp)
 
 
-def sufficient_sets(arms: Array, criterion: Criterion, prior: Array | None, bounds: Limits) -> list[Indices]:
+def sufficient_sets(arms: Floats, criterion: Criterion, prior: Floats | None, bounds: Limits) -> list[Indices]:
     """Sets of arms which, pulled once each besides the least counts, measure all that is wanted, within bounds.total pulls.
 
     arms (n, r) or groups (n, l, r); prior (r, r) or None. The smallest sets come first; there may be others that are not
@@ -98,7 +97,7 @@ def sufficient_sets(arms: Array, criterion: Criterion, prior: Array | None, boun
     )
 
 
-def _open_task(arms: Array, N: Array, wanted: Array, bounds: Limits) -> _Task:
+def _open_task(arms: Floats, N: Floats, wanted: Floats, bounds: Limits) -> _Task:
     """The arms that may be pulled and tell something new, each row of length one: only directions matter."""
     groups = arms if arms.ndim == 3 else arms[:, None]
     rest = groups @ N

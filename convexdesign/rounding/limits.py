@@ -10,11 +10,10 @@ from scipy.linalg import qr
 
 from convexdesign.errors import InputError
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["MAX_TOTAL", "Limits", "completing_arms", "limits", "measured_anyway", "null_space"]
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 # Beyond 2^53 a double no longer holds every integer, and counts meet doubles in the information matrix.
 MAX_TOTAL = 2**53
@@ -80,7 +79,7 @@ def _read(name: str, given: ArrayLike | None, n: int, default: int) -> Counts:
     return np.minimum(values, MAX_TOTAL).astype(np.int64)
 
 
-def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Limits) -> NDArray[np.intp]:
+def completing_arms(arms: Floats, weights: Floats, held: Floats | None, bounds: Limits) -> NDArray[np.intp]:
     """Arms which, one pull each, make `held` + the minimum counts' information nonsingular; heavy arms preferred.
 
     arms (n, r) or groups (n, k, r); held (r, r) or None. Raises InputError naming the least n that works when n is too
@@ -115,7 +114,7 @@ def completing_arms(arms: Array, weights: Array, held: Array | None, bounds: Lim
     return open_arms[pivots[: r - rank]]
 
 
-def measured_anyway(arms: Array, held: Array | None, bounds: Limits) -> Array:
+def measured_anyway(arms: Floats, held: Floats | None, bounds: Limits) -> Floats:
     """Rows (m, r) that span what the information held and the least counts measure."""
     base = [stacked(arms[bounds.lower > 0])]
     if held is not None:
@@ -125,7 +124,7 @@ def measured_anyway(arms: Array, held: Array | None, bounds: Limits) -> Array:
     return np.vstack(base)
 
 
-def _completing_groups(rest: Array, preference: Array, size: float, r: int, bounds: Limits) -> NDArray[np.intp]:
+def _completing_groups(rest: Floats, preference: Floats, size: float, r: int, bounds: Limits) -> NDArray[np.intp]:
     """Groups (m, k, q) that span all q dimensions, one after another: heavy ones or, if these are too many, those that
     add most dimensions at once."""
     room = bounds.total - int(bounds.lower.sum())
@@ -154,7 +153,7 @@ def _completing_groups(rest: Array, preference: Array, size: float, r: int, boun
     return np.array(chosen, dtype=np.intp)
 
 
-def null_space(rows: Array, r: int) -> tuple[int, Array]:
+def null_space(rows: Floats, r: int) -> tuple[int, Floats]:
     """The rank of the rows, and an orthonormal basis (r, r - rank) of what they leave unmeasured."""
     if rows.shape[0] == 0:
         return 0, np.eye(r)

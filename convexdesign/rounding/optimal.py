@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import ConvexDesignError, SolverError
 from convexdesign.rounding.criterion import (
@@ -33,11 +32,10 @@ from convexdesign.rounding.criterion import (
     value_on_range,
 )
 from convexdesign.rounding.limits import Limits
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["Proven", "prove_optimal"]
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 # Allowance for rounding in the sums behind every bound: each has at most a few thousand nonnegative terms.
 ROUNDING = 1e-11
@@ -65,11 +63,11 @@ class Proven:
 
 
 def prove_optimal(
-    arms: Array,
+    arms: Floats,
     start: Counts,
     bounds: Limits,
     criterion: Criterion,
-    prior: Array | None = None,
+    prior: Floats | None = None,
     *,
     tol: float = 1e-6,
     time_limit: float = 60.0,
@@ -126,7 +124,7 @@ class _Node:
         """Whether only one design is left."""
         return bool(np.array_equal(self.lower, self.upper))
 
-    def split(self, point: Array, total: int) -> list[_Node]:
+    def split(self, point: Floats, total: int) -> list[_Node]:
         """Smaller boxes that hold every whole-number point of this one, cut where the point is most fractional."""
         distance = np.abs(point - np.round(point))
         open_arms = self.lower < self.upper
@@ -145,11 +143,11 @@ class _Search:
 
     def __init__(
         self,
-        arms: Array,
+        arms: Floats,
         start: Counts,
         bounds: Limits,
         criterion: Criterion,
-        prior: Array | None,
+        prior: Floats | None,
         tol: float,
         deadline: float,
     ):
@@ -168,7 +166,7 @@ class _Search:
         """Boxes whose bound on 1/phi is below this hold nothing better than the incumbent by more than tol."""
         return self.best * (1.0 + self.tol) * (1.0 - 2 * ROUNDING)
 
-    def information(self, counts: Array | Counts) -> Array:
+    def information(self, counts: Floats | Counts) -> Floats:
         M = information(self.arms, counts)
         return M if self.prior is None else M + self.prior
 
@@ -180,7 +178,7 @@ class _Search:
             self.best, self.counts = 1.0 / value, counts
         self.cut(M)
 
-    def cut(self, M: Array, floors: tuple[float, ...] = FLOORS[:1]) -> float:
+    def cut(self, M: Floats, floors: tuple[float, ...] = FLOORS[:1]) -> float:
         """Add cuts that are tight at M, where M is singular at M + floor I; returns what they say of 1/phi at M."""
         F = inverse_factor(M)
         factors = [F] if F is not None else [F for F in self.factors_near(M, floors) if F is not None]
@@ -195,7 +193,7 @@ class _Search:
         self.lp.add_cuts(g, p, self.best)
         return float(np.einsum("krs,rs->k", G, M).min(initial=np.inf))
 
-    def factors_near(self, M: Array, floors: tuple[float, ...]) -> list[Array | None]:
+    def factors_near(self, M: Floats, floors: tuple[float, ...]) -> list[Floats | None]:
         """Factors of inverses of a singular M: on its range where it measures what is wanted, and of M raised a little.
 
         Where M does not measure everything, the cuts of the latter say so: the less it is raised, the less they leave.
@@ -214,7 +212,7 @@ class _Search:
             self.cut(M, FLOORS)
         return float((self.p + self.g @ counts).min()) * (1.0 + ROUNDING)
 
-    def bound(self, node: _Node, rounds: int) -> tuple[float, Array]:
+    def bound(self, node: _Node, rounds: int) -> tuple[float, Floats]:
         """A proven upper bound on 1/phi in the box, and the linear program's last point."""
         proven, point = np.inf, node.lower.astype(float)
         for _ in range(rounds):
@@ -236,7 +234,7 @@ class _Search:
         self.try_near(point, node)
         return proven, point
 
-    def try_near(self, point: Array, node: _Node) -> None:
+    def try_near(self, point: Floats, node: _Node) -> None:
         """Offer the whole numbers in the box closest to a point: the largest remainders are rounded up."""
         floor = np.clip(np.floor(point + 1e-9).astype(np.int64), node.lower, node.upper)
         left = self.total - int(floor.sum())
@@ -246,7 +244,7 @@ class _Search:
             floor[order[:left]] += 1
             self.offer(floor)
 
-    def dual_bound(self, y: Array, node: _Node) -> float:
+    def dual_bound(self, y: Floats, node: _Node) -> float:
         """sum_k y_k p_k + max of n'(G'y) over the box with this total, for any y >= 0 with sum 1."""
         y = np.maximum(y, 0.0)
         if not y.sum() > 0:
@@ -291,7 +289,7 @@ class _LinearProgram:
         self.highs.changeColCost(n, -1.0)
         self.highs.addRow(float(total), float(total), n, self.columns, np.ones(n))
 
-    def add_cuts(self, g: Array, p: Array, best: float) -> None:
+    def add_cuts(self, g: Floats, p: Floats, best: float) -> None:
         """s <= p_k + g_k'n, in units where the first incumbent has s = 1."""
         if self.scale is None:
             self.scale = 1.0 / best if best > 0 else 1.0 / float(g.max() + p.max())
@@ -300,7 +298,7 @@ class _LinearProgram:
             row = np.append(-self.scale * gk, 1.0)
             self.highs.addRow(-self.infinity, float(self.scale * pk), self.n + 1, index, row)
 
-    def solve(self, lower: Counts, upper: Counts) -> tuple[Array, Array]:
+    def solve(self, lower: Counts, upper: Counts) -> tuple[Floats, Floats]:
         """A point (n,) and the multipliers of the cuts; neither is trusted."""
         self.highs.changeColsBounds(self.n, self.columns, lower.astype(float), upper.astype(float))
         self.highs.run()

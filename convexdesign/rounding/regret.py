@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.responses import gains
 from convexdesign.rounding.apportion import apportion
 from convexdesign.rounding.criterion import information
 from convexdesign.rounding.limits import Limits
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["regret", "regret_guarantee"]
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 # Pulls chosen one by one; when there are more, the rest is proportional to the weights.
@@ -30,7 +27,7 @@ def regret_guarantee(rank: int, total: int) -> float:
     return float((1.0 - np.sqrt(share)) ** 2) if share < 1 else 0.0
 
 
-def regret(arms: Array, weights: Array, bounds: Limits, prior: Array | None = None) -> Counts:
+def regret(arms: Floats, weights: Floats, bounds: Limits, prior: Floats | None = None) -> Counts:
     """N pulls, each the arm with the largest gain for a follow-the-regularised-leader player; shape (n,), int64.
 
     arms (n, r) or groups (n, k, r), whose zz' is a sum; weights (n,) sum to one; prior (r, r) is the TOTAL information
@@ -78,7 +75,7 @@ def regret(arms: Array, weights: Array, bounds: Limits, prior: Array | None = No
     return counts
 
 
-def _proportional_part(arms: Array, weights: Array, bounds: Limits, prior: Array | None) -> Counts:
+def _proportional_part(arms: Floats, weights: Floats, bounds: Limits, prior: Floats | None) -> Counts:
     """floor((N - K) w_i) pulls, then `regret` for the rest with weights N w_i minus these.
 
     What the rest guarantees for its share of N A(w) holds for the whole, since the first part is exact.
@@ -95,7 +92,7 @@ def _proportional_part(arms: Array, weights: Array, bounds: Limits, prior: Array
     return head + regret(arms, rest / rest.sum(), open_bounds, prior)
 
 
-def _shift(s: Array) -> float:
+def _shift(s: Floats) -> float:
     """c with sum_j (c + s_j)^-2 = 1 and c + min s > 0, by Newton's method on an increasing concave equation."""
     # In g(c) = (sum (c + s_j)^-2)^(-1/2) - 1 Newton is monotone from the left of the root: there g <= 0.
     c = 1.0 - s.min()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.rounding.criterion import Criterion, inverse_factor
+from convexdesign.typing import Floats
 
 __all__ = ["Remembering"]
 
-Array = NDArray[np.float64]
 
 # Targets kept at hand. More of them stay the worst for longer, but each swap looks at some.
 POOL = 512
@@ -26,7 +25,7 @@ class Remembering:
         self._criterion = criterion
         self._local: Criterion | None = None
 
-    def _at(self, M: Array) -> Criterion | None:
+    def _at(self, M: Floats) -> Criterion | None:
         """The criterion on a few targets which decide phi(M); None where M is singular."""
         if self._local is None or not self._local.settles(M):
             F = inverse_factor(M)
@@ -35,31 +34,31 @@ class Remembering:
             self._local = self._criterion.restricted(F, POOL)
         return self._local
 
-    def _at_factor(self, F: Array) -> Criterion:
+    def _at_factor(self, F: Floats) -> Criterion:
         G = np.asarray(np.linalg.inv(F), dtype=float)
         return self._at(G.T @ G) or self._criterion
 
-    def value(self, M: Array) -> float:
+    def value(self, M: Floats) -> float:
         local = self._at(M)
         return np.inf if local is None else local.value(M)
 
-    def cuts(self, F: Array, k: int) -> Array:
+    def cuts(self, F: Floats, k: int) -> Floats:
         if F.shape[0] != F.shape[1]:  # of singular information
             return self._criterion.cuts(F, k)
         return self._at_factor(F).cuts(F, k)
 
-    def swaps(self, F: Array, out: Array, into: Array) -> Array:
+    def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         return self._at_factor(F).swaps(F, out, into)
 
-    def restricted(self, F: Array, k: int) -> Criterion:
+    def restricted(self, F: Floats, k: int) -> Criterion:
         return self._criterion.restricted(F, k)
 
-    def settles(self, M: Array) -> bool:
+    def settles(self, M: Floats) -> bool:
         return self._criterion.settles(M)
 
-    def projected(self, Q: Array) -> Criterion | None:
+    def projected(self, Q: Floats) -> Criterion | None:
         inside = self._criterion.projected(Q)
         return None if inside is None else Remembering(inside)
 
-    def wanted(self, N: Array) -> Array:
+    def wanted(self, N: Floats) -> Floats:
         return self._criterion.wanted(N)

@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from convexdesign.rounding.criterion import information
+from convexdesign.typing import Floats
 
 __all__ = ["sparsify"]
 
-Array = NDArray[np.float64]
 
 # While more than this many times the final support is left, whole groups of arms are dropped at once.
 GROUPS = 2
 
 
-def sparsify(arms: Array, weights: Array, prior: Array | None = None) -> Array:
+def sparsify(arms: Floats, weights: Floats, prior: Floats | None = None) -> Floats:
     """w' >= 0 with sum_i w'_i (u_i u_i', 1) = sum_i w_i (u_i u_i', 1) and at most r(r+1)/2 + 1 positive entries.
 
     arms: (n, r) whitened arms, or groups (n, k, r); weights: (n,), nonnegative. The total weight and the information
@@ -47,7 +47,7 @@ def sparsify(arms: Array, weights: Array, prior: Array | None = None) -> Array:
     return out
 
 
-def _lift(U: Array, w: Array, prior: Array | None) -> Array:
+def _lift(U: Floats, w: Floats, prior: Floats | None) -> Floats:
     """Rows (svec(u u'), 1), in coordinates where the information of the design is the identity."""
     A = information(U, w)
     if prior is not None:
@@ -60,7 +60,7 @@ def _lift(U: Array, w: Array, prior: Array | None) -> Array:
     return np.hstack([products if Z.ndim == 2 else products.sum(axis=1), np.ones((U.shape[0], 1))])
 
 
-def _drop_groups(lifted: Array, w: Array, groups: list[NDArray[np.intp]]) -> NDArray[np.intp]:
+def _drop_groups(lifted: Floats, w: Floats, groups: list[NDArray[np.intp]]) -> NDArray[np.intp]:
     """One round of Caratheodory on the groups' weighted sums: rescales w group by group; returns the arms left."""
     sums = np.array([w[g] @ lifted[g] for g in groups])
     factor = _eliminate(sums, np.ones(len(groups)))
@@ -69,7 +69,7 @@ def _drop_groups(lifted: Array, w: Array, groups: list[NDArray[np.intp]]) -> NDA
     return np.concatenate([g for g, f in zip(groups, factor) if f > 0])
 
 
-def _eliminate(points: Array, weights: Array) -> Array:
+def _eliminate(points: Floats, weights: Floats) -> Floats:
     """v >= 0 with v'points = w'points and independent points where v > 0: moves along the null space, pivoting."""
     norms = np.linalg.norm(points, axis=1)
     Q, R, _ = qr(points / norms[:, None], pivoting=True)
@@ -96,7 +96,7 @@ def _eliminate(points: Array, weights: Array) -> Array:
     return v
 
 
-def _polish(lifted: Array, goal: Array, w: Array, kept: NDArray[np.intp]) -> Array:
+def _polish(lifted: Floats, goal: Floats, w: Floats, kept: NDArray[np.intp]) -> Floats:
     """Least-squares correction on the kept arms, so that accumulated rounding does not move the information."""
     out = np.zeros_like(w)
     out[kept] = w[kept]

@@ -21,11 +21,10 @@ from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.regret import regret
 from convexdesign.rounding.remembering import Remembering
 from convexdesign.rounding.sparsify import sparsify
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["Method", "Whole", "round_weights"]
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 # A weight may be dropped before rounding if that costs no more than this share of the criterion: every arm left gets
 # at least one pull.
@@ -63,7 +62,7 @@ class Whole:
 
     counts: Counts
     method: Method
-    information: Array
+    information: Floats
     criterion: Criterion
     lower_bound: float | None = None
 
@@ -82,13 +81,13 @@ class Whole:
 
 
 def round_weights(
-    arms: Array,
-    weights: Array,
+    arms: Floats,
+    weights: Floats,
     n: int,
     criterion: Criterion,
     *,
     method: Method = Method.AUTO,
-    prior: Array | None = None,
+    prior: Floats | None = None,
     min_counts: ArrayLike | None = None,
     max_counts: ArrayLike | None = None,
     reduce_support: bool = True,
@@ -134,11 +133,11 @@ def round_weights(
 
 
 def _rounded(
-    arms: Array,
-    weights: Array,
+    arms: Floats,
+    weights: Floats,
     bounds: Limits,
     criterion: Criterion,
-    prior: Array | None,
+    prior: Floats | None,
     method: Method,
     rng: np.random.Generator | None,
 ) -> Whole:
@@ -159,7 +158,7 @@ def _rounded(
 
 
 def _cheap(
-    ranged: _Ranged, weights: Array, spanning: NDArray[np.intp], method: Method, rng: np.random.Generator | None
+    ranged: _Ranged, weights: Floats, spanning: NDArray[np.intp], method: Method, rng: np.random.Generator | None
 ) -> Whole:
     arms, bounds, criterion, prior = ranged.arms, ranged.bounds, ranged.criterion, ranged.prior
     counts = _apportioned(weights, bounds, spanning)
@@ -178,12 +177,12 @@ def _cheap(
     return min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
 
 
-def _whole(arms: Array, counts: Counts, criterion: Criterion, prior: Array | None, method: Method) -> Whole:
+def _whole(arms: Floats, counts: Counts, criterion: Criterion, prior: Floats | None, method: Method) -> Whole:
     M = information(arms, counts)
     return Whole(counts, method, M if prior is None else M + prior, criterion)
 
 
-def _apportioned(weights: Array, bounds: Limits, spanning: NDArray[np.intp]) -> Counts:
+def _apportioned(weights: Floats, bounds: Limits, spanning: NDArray[np.intp]) -> Counts:
     """Apportioned counts; where there are fewer pulls than arms, a spanning set is among those that stay."""
     if bounds.total >= np.count_nonzero(weights) + int(bounds.lower.sum()) and np.all(weights[spanning] > 0):
         return apportion(weights, bounds)
@@ -192,7 +191,7 @@ def _apportioned(weights: Array, bounds: Limits, spanning: NDArray[np.intp]) -> 
     return apportion(weights, Limits(bounds.total, lower, bounds.upper))
 
 
-def _trim(arms: Array, weights: Array, bounds: Limits, criterion: Criterion, prior: Array | None) -> Array:
+def _trim(arms: Floats, weights: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> Floats:
     """Drop weights far below one pull where that leaves the criterion as it is."""
     tiny = weights * bounds.total < 0.1
     if not np.any(tiny & (weights > 0)):
@@ -208,7 +207,7 @@ def _trim(arms: Array, weights: Array, bounds: Limits, criterion: Criterion, pri
     return weights
 
 
-def _value_on_range(arms: Array, weights: Array, criterion: Criterion, prior: Array | None) -> float:
+def _value_on_range(arms: Floats, weights: Floats, criterion: Criterion, prior: Floats | None) -> float:
     A = information(arms, weights)
     return value_on_range(criterion, A if prior is None else A + prior)
 
@@ -217,13 +216,13 @@ def _value_on_range(arms: Array, weights: Array, criterion: Criterion, prior: Ar
 class _Ranged:
     """The problem in coordinates of a subspace; arms outside it are closed, by an upper limit of zero."""
 
-    arms: Array
+    arms: Floats
     bounds: Limits
     criterion: Criterion
-    prior: Array | None
+    prior: Floats | None
 
 
-def _on_range(arms: Array, weights: Array, bounds: Limits, criterion: Criterion, prior: Array | None) -> _Ranged:
+def _on_range(arms: Floats, weights: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> _Ranged:
     """The problem on the range of the design's information: a singular optimum (one target, say) needs no more.
 
     Arms outside that range are closed; unless they must appear, when everything stays as it is.
@@ -235,7 +234,7 @@ def _on_range(arms: Array, weights: Array, bounds: Limits, criterion: Criterion,
     return _Ranged(arms, bounds, criterion, prior) if ranged is None else ranged
 
 
-def _restricted(arms: Array, Q: Array, bounds: Limits, criterion: Criterion, prior: Array | None) -> _Ranged | None:
+def _restricted(arms: Floats, Q: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> _Ranged | None:
     """The problem on the range of orthonormal Q (r, k), k < r; None where it does not make sense there."""
     on_range = criterion.projected(Q) if Q.shape[1] < Q.shape[0] else None
     if on_range is None:
@@ -249,7 +248,7 @@ def _restricted(arms: Array, Q: Array, bounds: Limits, criterion: Criterion, pri
 
 
 def _most_promising(
-    arms: Array, sets: list[NDArray[np.intp]], bounds: Limits, criterion: Criterion, prior: Array | None
+    arms: Floats, sets: list[NDArray[np.intp]], bounds: Limits, criterion: Criterion, prior: Floats | None
 ) -> list[NDArray[np.intp]]:
     """The few sets of arms that estimate best when all pulls are shared evenly among their arms."""
     if len(sets) <= SETS_ROUNDED:
@@ -266,13 +265,13 @@ def _most_promising(
 
 
 def _measuring(
-    arms: Array,
-    weights: Array,
+    arms: Floats,
+    weights: Floats,
     chosen: NDArray[np.intp],
     bounds: Limits,
     criterion: Criterion,
-    prior: Array | None,
-) -> tuple[_Ranged, Array]:
+    prior: Floats | None,
+) -> tuple[_Ranged, Floats]:
     """The problem on what the chosen arms measure besides the base, and weights on the arms there, the chosen foremost.
 
     Where caps leave no room there for all pulls, further arms are chosen, the heaviest first.

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
 from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.read import read_positive, read_rows, read_vector
 from convexdesign.simulation.noise import block_statistics, gaussian_statistics, standard_noise
+from convexdesign.typing import Floats
 
 __all__ = ["LinearEnvironment"]
 
-Floats = NDArray[np.float64]
 
 # A Sigma whose least eigenvalue is below minus this share of its largest is not positive semidefinite.
 PSD_TOLERANCE = 1e-10

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["NOISES", "block_statistics", "gaussian_statistics", "standard_noise"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 # Draws independent numbers of mean 0 and variance 1.
 Standard = Callable[[int], Floats]
 

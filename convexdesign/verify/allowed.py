@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.problem.weights import WeightSet
+from convexdesign.typing import Floats
 
 __all__ = ["exactly_allowed", "is_exactly_allowed"]
 
-Floats = NDArray[np.float64]
 Exact = list[Fraction]
 
 # How far weights may be moved to meet G w <= h; tried in turn.

@@ -11,11 +11,10 @@ from convexdesign.errors import SolverError
 from convexdesign.problem.arms import Arms
 from convexdesign.problem.responses import gains
 from convexdesign.problem.targets import largest
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["Balance", "balance"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Arms added at a time, how often at most, and the relative violation that is worth another round.
 BATCH = 20

@@ -26,11 +26,10 @@ from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.arms import per_row
 from convexdesign.problem.responses import gains, spread, squares, stacked
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["TIE", "Derivatives", "least_eigenvectors", "outside_range"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Targets (and eigenvalues) within this share of the worst count as equal to it, but no more of them than MOST_TIES.
 TIE = 1e-6

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.certificate import Certificate, dimension, relative_gap, stronger
 from convexdesign.design import Design
@@ -17,6 +17,7 @@ from convexdesign.evaluation import evaluate
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.read import read_vector
 from convexdesign.solve import prover, solve
+from convexdesign.typing import Floats
 from convexdesign.verify.allowed import exactly_allowed
 from convexdesign.verify.reach import Reach, exactly_unmeasured, reach
 from convexdesign.verify.rounding import loosened, rounding_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
-Floats = NDArray[np.float64]
 
 # A design is measured against an optimum known this well, so the interval for its efficiency is as narrow.
 REFERENCE_TOL = 1e-7

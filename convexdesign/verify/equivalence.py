@@ -12,18 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import Witness
 from convexdesign.evaluation import Evaluation
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.typing import Floats, Indices
 from convexdesign.verify.balance import balance
 from convexdesign.verify.derivatives import Derivatives
 
 __all__ = ["Sensitivities", "sensitivities", "unmeasured_shares"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Targets whose multipliers are sought: the worst ones, this many for each entry of a symmetric matrix, and no more in all.
 TARGETS_PER_ENTRY = 4

@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.certificate import dimension
 from convexdesign.errors import SolverError
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.typing import Floats
 from convexdesign.verify.balance import balance
 from convexdesign.verify.derivatives import Derivatives, outside_range
 
 __all__ = ["Improvement", "cure", "improvement", "measures", "unmeasured_target"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # A share is halved so often at most: beyond, a design is as good as it gets in that direction.
 MOST_HALVINGS = 20

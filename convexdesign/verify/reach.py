@@ -12,7 +12,6 @@ from enum import Enum
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
 from convexdesign.problem import Canonical, Criterion, DesignProblem
@@ -21,14 +20,12 @@ from convexdesign.problem.exact_rank import PRIMES, residues
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.responses import ResponseRows
 from convexdesign.problem.targets import VectorTargets
+from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = ["Reach", "exactly_unmeasured", "reach"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Indices = NDArray[np.intp]
 # Vectors at some indices, modulo a prime.
-Take = Callable[[Indices, int], Integers]
+Take = Callable[[Indices, int], Counts]
 
 BLOCK = 4096
 # Multiplications beyond which the question is left open.
@@ -105,20 +102,20 @@ class _Span:
 
     def __init__(self, prime: int, d: int):
         self.prime = prime
-        self.rows: Integers = np.empty((0, d), dtype=np.int64)
+        self.rows: Counts = np.empty((0, d), dtype=np.int64)
         self.pivots: list[int] = []
 
     @property
     def rank(self) -> int:
         return len(self.pivots)
 
-    def reduced(self, rows: Integers) -> Integers:
+    def reduced(self, rows: Counts) -> Counts:
         """The rows less their part in the span; zero where they lie in it."""
         for pivot, row in zip(self.pivots, self.rows):
             rows = (rows - rows[:, pivot][:, None] * row) % self.prime
         return rows
 
-    def add(self, rows: Integers) -> None:
+    def add(self, rows: Counts) -> None:
         """Span these rows too."""
         rows = self.reduced(rows)
         while rows.any():
@@ -148,13 +145,13 @@ def _wanted(problem: DesignProblem) -> tuple[Indices, Take] | None:
     return None
 
 
-def _differences(source: Arms, offset: Floats | None, index: Indices, prime: int) -> Integers:
+def _differences(source: Arms, offset: Floats | None, index: Indices, prime: int) -> Counts:
     """x - o for the rows x at the indices, modulo the prime."""
     rows = residues(source.take(index), prime)
     return rows if offset is None else (rows - residues(offset[None, :], prime)) % prime
 
 
-def _arms(problem: DesignProblem, index: Indices, prime: int) -> Integers:
+def _arms(problem: DesignProblem, index: Indices, prime: int) -> Counts:
     """The arms as given, modulo the prime, response by response: noise and costs change no span."""
     given = problem.inputs["arms"]
     if isinstance(given, ResponseRows):
@@ -170,6 +167,6 @@ def _unscaled(arms: Arms) -> Arms:
     return arms
 
 
-def _phi(rows: Integers, prime: int) -> Integers:
+def _phi(rows: Counts, prime: int) -> Counts:
     first, second = np.triu_indices(rows.shape[1])
     return np.asarray(rows[:, first] * rows[:, second] % prime * np.where(first == second, 1, 2) % prime)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
 from convexdesign.certificate import Certificate
@@ -17,6 +17,7 @@ from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.problem.labels import in_order
+from convexdesign.typing import Floats
 from convexdesign.verify import improvement as improving
 from convexdesign.verify import report
 from convexdesign.verify.equivalence import sensitivities, unmeasured_shares
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from convexdesign.rigorous import Proof
 
 __all__ = ["Verification"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import ResponseRows
 from convexdesign.problem.targets import largest
+from convexdesign.typing import Floats, Indices
 from convexdesign.verify.derivatives import Derivatives, outside_range
 from convexdesign.verify.improvement import cure, measures
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["worst_arms", "worst_targets"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Targets with an unmeasured part come before all others once that part is stretched by this much.
 STRETCH = 1e6
