@@ -73,9 +73,7 @@ def solve(
     started = time.perf_counter()
     if not problem.weight_set.is_box:
         problem = _capped(problem, time_limit)
-    # A design that was solved for knows its canonical form; one that was read is not asked to find it.
-    related = None if warm_start is None else warm_start.__dict__.get("canonical")
-    canonical = canonicalise(problem, related)
+    canonical = canonicalise(problem)
     prove = prover(canonical, started, time_limit)
     reporter = _Reporter(verbose, progress, tol)
     options = _Options(tol, max_iter, time_limit, started, warm_start, formulation, backend, reporter)

@@ -52,9 +52,7 @@ class Designer:
         self.last = None if last is None else last[usable]
         self.attempts: list[Attempt] = []
 
-    def __call__(
-        self, problem: DesignProblem, start: Design | None = None, tol: float = DESIGN_TOLERANCE, remember: bool = True
-    ) -> Allocation:
+    def __call__(self, problem: DesignProblem, tol: float = DESIGN_TOLERANCE, remember: bool = True) -> Allocation:
         canonical = canonicalise(problem)
         best: Design | None = None
         for method in METHODS:

@@ -11,7 +11,7 @@ Violators that differ from one another join the working sets, members of no use 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
@@ -27,7 +27,7 @@ from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.trim import trimmed
-from convexdesign.frankwolfe.warm_start import Start, heaviest
+from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import squares, stacked
@@ -42,9 +42,8 @@ MASTER_SHARE = 0.1
 FINAL_SHARE = 0.3
 # Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
 FALL = 0.9
-# A related design with a larger gap is not begun from, and of one beyond SIMILAR only the heaviest arms are taken.
-NEAR = 3.0
-SIMILAR = 0.5
+# A related design with a larger gap is not begun from.
+NEAR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,23 +123,12 @@ def _first_master(
         point = _point(arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0))
         prices = _price(point, arm_prices, target_prices, tol)
         if prices.gap <= NEAR:
-            if prices.gap > SIMILAR:
-                point = _heaviest_arms(point, batch_size(canonical.rank))
             arms, targets, _ = _next_master(point, prices, False, tol)
             return arms, targets, max(MASTER_SHARE * min(prices.gap, 1.0), FINAL_SHARE * tol)
     arms, targets = first_members(canonical, arm_prices, target_prices)
     # All the way at once where everything is in the master already.
     everything = arms.size == canonical.problem.arms.n and targets.size == canonical.problem.targets.m
     return arms, targets, 0.5 * tol if everything else MASTER_SHARE
-
-
-def _heaviest_arms(point: Point, size: int) -> Point:
-    """The point with its heaviest arms alone, and some that span."""
-    assert point.arms.weights is not None
-    keep = np.union1d(heaviest(point.arms.weights, size), spanning(point.arms.vectors))
-    arms = WorkingSet(point.arms.index[keep], point.arms.vectors[keep], point.arms.weights[keep])
-    answer = replace(point.answer, weights=point.answer.weights[keep])
-    return replace(point, arms=arms, answer=answer, sensitivities=point.sensitivities[keep])
 
 
 def _solve_master(

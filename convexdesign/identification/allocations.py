@@ -30,14 +30,12 @@ REMEMBERED_ENTRIES = 200_000
 class Allocation:
     """Proportions (n,) on few arms, `value` = max_j v_j'A(w)^+ v_j of exactly these, and the certified relative gap.
 
-    bound: proven lower bound on the optimal value. design: what a next solve may start from; None where the allocation
-    was taken back from a record, so that what comes next does not depend on what is not recorded.
+    bound: proven lower bound on the optimal value.
     """
 
     weights: Floats
     value: float
     bound: float
-    design: Design | None = None
 
     @property
     def gap(self) -> float:
@@ -45,7 +43,7 @@ class Allocation:
         return self.value / self.bound - 1.0
 
     def record(self) -> dict[str, Any]:
-        """The allocation as plain data, without its design."""
+        """The allocation as plain data."""
         return {"weights": packed(self.weights), "value": self.value, "bound": self.bound}
 
     @classmethod
@@ -57,33 +55,28 @@ class Allocation:
 class Allocate(Protocol):
     """Whatever solves designs for an algorithm: `allocate`, or a function with its contract."""
 
-    def __call__(
-        self, problem: DesignProblem, start: Design | None = None, tol: float = ..., remember: bool = True
-    ) -> Allocation: ...
+    def __call__(self, problem: DesignProblem, tol: float = ..., remember: bool = True) -> Allocation: ...
 
 
 @dataclass(frozen=True)
 class _Request:
-    """A problem and its warm start, equal to another when a digest of their data is."""
+    """A problem, equal to another when a digest of their data is."""
 
     digest: bytes
     problem: DesignProblem = field(compare=False)
-    start: Design | None = field(compare=False)
     tol: float
 
 
-def allocate(
-    problem: DesignProblem, start: Design | None = None, tol: float = DESIGN_TOLERANCE, remember: bool = True
-) -> Allocation:
+def allocate(problem: DesignProblem, tol: float = DESIGN_TOLERANCE, remember: bool = True) -> Allocation:
     """Solve a minimax problem over the simplex, and thin the design to at most r(r+1)/2 + 1 arms.
 
-    The same problem and start give the same allocation, without solving again: replications share their designs.
+    The same problem gives the same allocation, without solving again: replications share their designs.
     The result depends on nothing else, so it is the same in every process. remember=False: it will not come again.
     """
     small = problem.arms.n * problem.arms.d <= REMEMBERED_ENTRIES
     if remember and small:
-        return _solved(_Request(_digest(problem, start), problem, start, tol))
-    return thinned(solve(problem, tol=tol, warm_start=start))
+        return _solved(_Request(_digest(problem), problem, tol))
+    return thinned(solve(problem, tol=tol))
 
 
 def value_on(problem: DesignProblem, weights: Floats) -> float:
@@ -110,21 +103,21 @@ def thinned(design: Design) -> Allocation:
     canonical = design.canonical
     support, r = design.support, canonical.rank
     if support.size <= r * (r + 1) // 2 + 1:
-        return Allocation(design.weights, design.value, design.lower_bound, design)
+        return Allocation(design.weights, design.value, design.lower_bound)
     weights = np.zeros(design.weights.size)
     weights[support] = sparsify(canonical.whiten_arms(support), design.weights[support])
     weights /= weights.sum()
     weights.flags.writeable = False
-    return Allocation(weights, evaluate(canonical, weights).value, design.lower_bound, design)
+    return Allocation(weights, evaluate(canonical, weights).value, design.lower_bound)
 
 
 @lru_cache(maxsize=256)
 def _solved(request: _Request) -> Allocation:
-    return thinned(solve(request.problem, tol=request.tol, warm_start=request.start))
+    return thinned(solve(request.problem, tol=request.tol))
 
 
-def _digest(problem: DesignProblem, start: Design | None) -> bytes:
-    """A fingerprint of kind, arms, targets, noise and start."""
+def _digest(problem: DesignProblem) -> bytes:
+    """A fingerprint of kind, arms, targets and noise."""
     h = hashlib.blake2b(problem.kind.encode(), digest_size=16)
     for name, given in sorted(problem.inputs.items()):
         values = getattr(given, "values", given)
@@ -133,6 +126,4 @@ def _digest(problem: DesignProblem, start: Design | None) -> bytes:
         h.update(repr(np.shape(values)).encode())
     if problem.noise_variance is not None:
         h.update(problem.noise_variance.tobytes())
-    if start is not None:
-        h.update(start.weights.tobytes())
     return h.digest()

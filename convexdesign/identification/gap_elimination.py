@@ -55,7 +55,7 @@ class GapElimination(Identifier):
 
     def _design(self, variances: Floats) -> Allocation:
         """The design of the next round: the best one for what is undecided."""
-        return self._allocated(self._undecided, variances, self._allocation)
+        return self._allocated(self._undecided, variances)
 
     def _undecided(self, arms: Rows, variances: Floats) -> DesignProblem:
         """The allocation for what is undecided now."""

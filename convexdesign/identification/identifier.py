@@ -125,12 +125,9 @@ class Identifier(AskTell):
     def _forget_designs(self) -> None:
         """Drop designs that are kept for later rounds: the arms they are over have changed."""
 
-    def _allocated(
-        self, problem: Statement, variances: Floats, start: Allocation | None = None, **options: Any
-    ) -> Allocation:
+    def _allocated(self, problem: Statement, variances: Floats, **options: Any) -> Allocation:
         """The allocation over the arms that can be pulled, with weights (n,) over all arms; variances (n,)."""
-        design = None if start is None else start.design
-        found = self._allocate(problem(self._usable_rows, variances[self._usable]), design, **options)
+        found = self._allocate(problem(self._usable_rows, variances[self._usable]), **options)
         whole = self._usable.size == self.arms.shape[0]
         return found if whole else replace(found, weights=self._on_all_arms(found.weights))
 

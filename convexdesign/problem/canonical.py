@@ -21,13 +21,10 @@ from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem.compensated import congruence, product
 from convexdesign.problem.coordinates import (
     amplification,
-    cholesky,
     coarse_design,
-    column_scale,
     equilibration,
     leaving,
     span_of,
-    well_scaled,
 )
 from convexdesign.problem.problem import Criterion, DesignProblem
 from convexdesign.problem.psd import psd_root
@@ -47,12 +44,6 @@ SILENT_TOLERANCE = 1e-15
 SAMPLE_ENTRIES = 40_000
 # Arms kept at a time while completing the sample; few of them are needed in the end.
 MOST_LEAVING = 1000
-# The information of a coarse design is the identity up to rounding, and up to this after any change worth the name.
-SAME_INFORMATION = 1e-7
-# Coordinates of a related problem are taken only where their condition is below the first, and where R W is the identity
-# but for the second.
-MOST_CONDITION = 1e6
-MOST_DRIFT = 1e-10
 # Up to this many arms, proportional ones are merged for the conic programs.
 MERGE_LIMIT = 20_000
 # Coordinates that magnify the rounding of the data by more than this are left for better ones; by more than the second
@@ -192,15 +183,13 @@ class Canonical:
         return full
 
 
-def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Canonical:
+def canonicalise(problem: DesignProblem) -> Canonical:
     """Find the range of the arms and coordinates in which a coarse design has information I.
 
-    related: the canonical form of a problem much like this one. Where its coordinates serve here they are taken and
-    renewed, which is cheaper than looking for some; nothing else depends on it.
     Raises InputError when all arms are zero or all targets are, UnidentifiableError when a target lies outside the
     range of the arms (tolerance TARGET_TOLERANCE relative to the target's own size).
     """
-    found = _canonical(problem, None if related is None or related.frame is not None else related)
+    found = _canonical(problem)
     entries = problem.arms.n * problem.arms.d
     most = MOST_AMPLIFICATION if entries <= MANY_ENTRIES else MOST_LARGE_AMPLIFICATION
     if amplification(found.basis, found.inverse) <= most:
@@ -212,28 +201,19 @@ def canonicalise(problem: DesignProblem, related: Canonical | None = None) -> Ca
     return replace(better, frame=Frame(problem, found.basis, found.inverse)) if better.rank == found.rank else found
 
 
-def _canonical(problem: DesignProblem, related: Canonical | None = None) -> Canonical:
+def _canonical(problem: DesignProblem) -> Canonical:
     """The canonical form in the coordinates that the problem is stated in."""
     sample, held, rows = _measured(problem)
-    if related is not None and _same(related, problem, sample, rows):
-        basis, inverse, coarse, weights = related.basis, related.inverse, related.coarse, related.coarse_weights
-    else:
-        first = again = None
-        if related is not None and rows[held:].any() and _serve(related, rows):
-            basis, inverse, image = related.basis, related.inverse, rows @ related.basis
-            first = related.coarse_weights if np.array_equal(related.coarse, sample) else None
-        else:
-            sample, image, basis, inverse = _coordinates(problem, sample, rows, held)
-            again = partial(_precise_image, problem, sample, basis)
-        unit = problem.weight_set.unit(problem.arms.n)[sample]
-        if unit.min(initial=1.0) < 1.0:
-            # An arm that may have little weight counts for as little: its row is seen in the unit of its weight.
-            effort = np.concatenate([np.ones(held), np.sqrt(np.repeat(unit, problem.responses))])[:, None]
-            image, first = effort * image, None
-            again = None if again is None else partial(_scaled, effort, again)
-        keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, first, again)
-        weights = weights * unit[keep]
-        basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
+    sample, image, basis, inverse = _coordinates(problem, sample, rows, held)
+    again = partial(_precise_image, problem, sample, basis)
+    unit = problem.weight_set.unit(problem.arms.n)[sample]
+    if unit.min(initial=1.0) < 1.0:
+        # An arm that may have little weight counts for as little: its row is seen in the unit of its weight.
+        effort = np.concatenate([np.ones(held), np.sqrt(np.repeat(unit, problem.responses))])[:, None]
+        image, again = effort * image, partial(_scaled, effort, again)
+    keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, again)
+    weights = weights * unit[keep]
+    basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
     if problem.criterion is Criterion.MINIMAX:
         target_scale = problem.targets.size(basis)
         if not target_scale > 0:
@@ -267,50 +247,6 @@ def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
     # An arm that may have no weight is as good as not there, but for its place.
     sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
     return sample, len(held), np.vstack([held, stacked(arms.take(sample))])
-
-
-def _same(related: Canonical, problem: DesignProblem, sample: Indices, rows: Floats) -> bool:
-    """Whether nothing has changed that coordinates depend on; all of R^d is spanned by these rows then, as it was."""
-    before = related.problem
-    if related.rank != problem.arms.d or before.responses != problem.responses or before.arms.n != problem.arms.n:
-        return False
-    last = rows.shape[0] - problem.responses
-    if sample.size == 0 or not np.array_equal(stacked(before.arms.take(sample[-1:])), rows[last:]):
-        return False  # most often that is all it takes to see a change
-    then, held, were = _measured(before)
-    if not (np.array_equal(then, sample) and np.array_equal(were, rows) and np.array_equal(related.coarse, sample)):
-        return False
-    # Arrays can be changed by their owner after a problem was stated: then both problems see the change, and the
-    # coordinates do not.
-    each = np.repeat(related.coarse_weights, problem.responses)
-    with np.errstate(over="ignore", invalid="ignore"):
-        image = rows @ related.basis
-        information = (image.T * np.concatenate([np.ones(held), each])) @ image
-    return bool(np.abs(information - np.eye(related.rank)).max() <= SAME_INFORMATION)
-
-
-def _serve(related: Canonical, rows: Floats) -> bool:
-    """Whether coordinates of all of R^d are good ones for these rows too: they span, and well, by any standard.
-
-    Their condition is limited against the equilibrated coordinates in which a range is judged (`span_of`): what spans well
-    here is then of full rank there.
-    """
-    d = rows.shape[1]
-    if related.basis.shape != (d, d) or not np.abs(rows).max(initial=0.0) >= SMALLEST_ARMS:
-        return False
-    scale = column_scale(rows)
-    basis, inverse = related.basis / scale[:, None], related.inverse * scale
-    if not np.linalg.norm(basis) * np.linalg.norm(inverse) <= MOST_CONDITION:
-        return False
-    if not np.abs(inverse @ basis - np.eye(d)).max() <= MOST_DRIFT:
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        image = rows @ related.basis
-        gram = image.T @ image
-    if not np.isfinite(gram).all():
-        return False
-    triangle, info = cholesky(gram)
-    return well_scaled(triangle, info) and bool(triangle.diagonal().min() > SMALLEST_ARMS)
 
 
 def _coordinates(

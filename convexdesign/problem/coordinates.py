@@ -46,8 +46,6 @@ ILL = 1e6
 # A coarse design is good enough when no arm's leverage exceeds this multiple of the average, and is not improved for ever.
 COARSE = 4.0
 MOST_STEPS = 12
-# The share of fresh weights in those that a related problem lends.
-RENEWED = 0.1
 # Information squared up keeps half the digits: it is, where the spread of scales is no more than this.
 CHOLESKY_SPREAD = 1e-2
 
@@ -164,13 +162,12 @@ def coarse_design(
     rows: Floats,
     held: int,
     responses: int,
-    first: Floats | None = None,
     again: Callable[[Floats], Floats] | None = None,
 ) -> tuple[Indices, Floats, Floats, Floats]:
     """A coarse D-optimal design over the rows, and the map W (r, r) and inverse that make its information I.
 
     The first `held` rows are information already there, of weight one; the others are the arms, as many rows each as
-    there are responses. first: weights to begin from, if it has one for every arm that is not zero; again: a map W (r, r)
+    there are responses. again: a map W (r, r)
     to what the rows become in these coordinates, read with more digits than `rows` themselves have. Returns indices
     and weights of the arms.
     Coordinates are renewed at every step, so that directions known only through very noisy arms are resolved to
@@ -183,9 +180,6 @@ def coarse_design(
     length = np.linalg.norm(rows[held:].reshape(-1, responses * r), axis=1)
     nonzero = np.flatnonzero(length > 0)
     weights = 1.0 / length[nonzero] ** 2
-    if first is not None and first.size == nonzero.size:
-        # Weights only ever shrink by factors, and what was negligible before may be needed now.
-        weights = first / first.sum() + RENEWED * weights / weights.sum()
     own = nonzero if responses == 1 else (responses * nonzero[:, None] + np.arange(responses)).ravel()
     kept = np.concatenate([np.arange(held), held + own])
     current, ill = rows[kept], False

@@ -112,10 +112,10 @@ def test_an_inexact_design_costs_samples_and_nothing_else(monkeypatch):
     exact = I.HRage(world.arms, world.items, world.objective, known_variances=world.noise_variance)
     play(exact, world, 0)
 
-    def uniform(problem, start=None, tol=0.0, remember=True):
+    def uniform(problem, tol=0.0, remember=True):
         weights = np.full(n, 1.0 / n)
         at = cd.verify(problem, weights=weights)
-        return Allocation(weights, at.value, at.lower_bound, None)
+        return Allocation(weights, at.value, at.lower_bound)
 
     class NoDesign(I.HRage):
         def _design(self, variances):
