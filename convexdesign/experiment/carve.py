@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["PAGE", "Found", "Pages", "carve", "numbers", "pages_of"]
+__all__ = ["Found", "carve", "pages_of"]
 
 PAGE = 4096
 # The most of a record that lies within a page, and the least where the rest lies elsewhere.
@@ -19,9 +19,6 @@ MOST_LOCAL, LEAST_LOCAL = PAGE - 35, (PAGE - 12) * 32 // 255 - 23
 TIME, CHECKSUM = 29, 16
 # Header length, NULL, text of any length below 58, text of 29, text of any length, blob of 16.
 RECORD = re.compile(rb"[\x06-\x0e]\x00[\x0f-\x7f]\x47(?:[\x80-\xff]{0,8}[\x00-\x7f])\x2c", re.DOTALL)
-# The one row of the table of the head: header length, NULL, number of any width, blob of 16.
-HEAD = re.compile(rb"\x04\x00([\x01-\x06\x08\x09])\x2c", re.DOTALL)
-WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
 # The content of a page by its number, b"" where there is none.
 Pages = Callable[[int], bytes]
 
@@ -39,18 +36,6 @@ class Found(NamedTuple):
 def pages_of(data: bytes) -> Pages:
     """The pages of a database file."""
     return lambda number: data[(number - 1) * PAGE : number * PAGE] if number > 0 else b""
-
-
-def numbers(data: bytes) -> Iterator[int]:
-    """The numbers of all that has the shape of the beginning of an event, or of the head of a log."""
-    for match in RECORD.finditer(data):
-        number = _number_before(data, match.start())
-        if number is not None:
-            yield number
-    for match in HEAD.finditer(data):
-        kind, at = match[1][0], match.end()
-        width = WIDTHS[kind]
-        yield int.from_bytes(data[at : at + width], "big", signed=True) if width else kind - 8
 
 
 def carve(data: bytes, pages: Pages | None = None) -> Iterator[Found]:

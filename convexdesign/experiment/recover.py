@@ -14,8 +14,7 @@ from convexdesign.errors import DamagedStoreError, InputError
 from convexdesign.experiment.carve import Found, carve, pages_of
 from convexdesign.experiment.events import GENESIS, Event, link
 from convexdesign.experiment.journal import journal_of
-from convexdesign.experiment.store import OPEN, Store, kind_of
-from convexdesign.experiment.write_ahead import log_of, pages_with
+from convexdesign.experiment.store import OPEN, Store, kind_of, log_of
 
 __all__ = ["Recovery", "recover"]
 
@@ -58,7 +57,7 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Rec
 
 
 def _candidates(source: Path) -> list[Found]:
-    """Whatever may be an event, of the file first, then of what its journal or its write-ahead log adds.
+    """Whatever may be an event, of the file first, then of what its journal or an older version's write-ahead log adds.
 
     Those may be another experiment's; their events follow from none in the file, and what begins there counts.
     """
@@ -73,13 +72,7 @@ def _candidates(source: Path) -> list[Found]:
         by_sqlite = _read(copy)
         folded = copy.read_bytes()
     pages = pages_of(original)
-    return [
-        *carve(original),
-        *by_sqlite,
-        *carve(folded),
-        *carve(journal, pages),
-        *carve(log, pages_with(log, pages)),
-    ]
+    return [*carve(original), *by_sqlite, *carve(folded), *carve(journal, pages), *carve(log, pages)]
 
 
 def _read(path: Path) -> list[Found]:

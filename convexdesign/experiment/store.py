@@ -3,7 +3,7 @@
 Commits go through a rollback journal: once one returns, it is on the disk, in the one file, head of the chain included.
 What lies beside the file is then nothing that was acknowledged, so that no damage to it, nor its loss, can take back what
 was. (A write-ahead log, which older versions used, holds what was acknowledged, and one zeroed field of it makes SQLite
-end the log there, as after a torn write: from what is left, the two cannot be told apart.)
+end the log there, as after a torn write: the two cannot be told apart, so that such a log is refused, and left to `recover`.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from weakref import WeakSet
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
 from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained, link
 from convexdesign.experiment.journal import copied, is_hot, journal_of
-from convexdesign.experiment.write_ahead import log_of, lost_commits
 
 __all__ = ["APPLICATION_ID", "FORMAT", "Store"]
 
@@ -70,7 +69,6 @@ class Store:
         self.seq, self.checksum = -1, GENESIS
         self._connection = connection
         self._owner = os.getpid()
-        self._damaged = False
         self._files: list[FileId | None] = []
         self._closed = False
 
@@ -117,9 +115,9 @@ class Store:
         if not target.is_file():
             raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
         target = target.resolve()  # what SQLite keeps beside a file is beside the file itself, not beside links to it
-        lost = lost_commits(target) if target.stat().st_size else "it is empty"
-        if lost:
-            raise damaged(target, lost)
+        if not target.stat().st_size:
+            raise damaged(target, "it is empty")
+        refuse_write_ahead_log(target)
         refuse_spoilt_journal(target)
         with errors_of(target):
             connection = connect(target)
@@ -129,20 +127,16 @@ class Store:
                 store.check_structure()
                 store._leave_write_ahead_logging()
             except BaseException:
-                close_as_it_is(target, connection)
+                connection.close()
                 raise
         store._files = files_of(target)
         OPEN.add(store)
         return store
 
     def close(self) -> None:
-        """Close the file; an older version's write-ahead log is folded into it by the last to do so, unless damaged."""
+        """Close the file."""
         OPEN.discard(self)
-        if self._closed:
-            return
         self._closed = True
-        if self._damaged:
-            close_as_it_is(self.path, self._connection)
         self._connection.close()
 
     def __enter__(self) -> Store:
@@ -165,22 +159,18 @@ class Store:
                 f"{self.path} was deleted or replaced while it was open; what is told now would be lost with it, and is not "
                 "recorded. Open it again"
             )
-        try:
-            with errors_of(self.path):
-                if write:
-                    begin_writing(self._connection)
-                else:
-                    self._connection.execute("BEGIN")
-                try:
-                    yield
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    with contextlib.suppress(sqlite3.Error):
-                        self._connection.execute("ROLLBACK")
-                    raise
-        except DamagedStoreError:
-            self._damaged = True
-            raise
+        with errors_of(self.path):
+            if write:
+                begin_writing(self._connection)
+            else:
+                self._connection.execute("BEGIN")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
 
     def rewind(self) -> None:
         """Read from the beginning next: what was appended last may not have been committed."""
@@ -233,7 +223,7 @@ class Store:
             self._connection.execute("UPDATE head SET seq = ?, checksum = ?", (self.seq, self.checksum))
 
     def check_structure(self, thorough: bool = False) -> None:
-        """DamagedStoreError where the pages are not a sound database with our two tables, or its log is another one's."""
+        """DamagedStoreError where the pages are not a sound database with our two tables."""
         with self.transaction(write=False):
             tables = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
             if [sql for (sql,) in tables] != [table.encode() for table in SCHEMA]:
@@ -242,21 +232,16 @@ class Store:
             (verdict,) = self._connection.execute(f"PRAGMA {check}(1)").fetchone()
             if bytes(verdict) != b"ok":
                 raise damaged(self.path, bytes(verdict).decode(errors="replace"))
-            ours = first_checksum(self.path) if log_of(self.path).exists() else None
-            if ours not in (None, *self._connection.execute(FIRST).fetchall()):
-                raise damaged(self.path, "the write-ahead log beside it is that of another experiment")
 
     def _leave_write_ahead_logging(self) -> None:
-        """Have a file of an older version go on with a rollback journal, once its log is proven and nobody else has it."""
-        (mode,) = self._connection.execute("PRAGMA journal_mode").fetchone()
-        if mode != b"wal":
+        """Have a file of an older version go on with a rollback journal; StoreError while somebody else has it open."""
+        if self._connection.execute("PRAGMA journal_mode").fetchone() != (b"wal",):
             return
         with self.transaction(write=False):
-            self.read()
+            self.read()  # a damaged one stays as it is
         self.rewind()
-        with contextlib.suppress(sqlite3.OperationalError):  # in use, or read-only: it stays as it is this time
-            self._connection.execute("PRAGMA busy_timeout = 0")
-            self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
 
 
@@ -265,6 +250,21 @@ def kind_of(path: Path, seq: int, name: bytes) -> Kind:
     if name not in KINDS:
         raise InputError(f"{path}: event {seq} is of kind {name.decode()!r}, unknown to this version; upgrade")
     return KINDS[name]
+
+
+def log_of(path: Path) -> Path:
+    """The write-ahead log that older versions kept beside the database at `path`."""
+    return path.with_name(path.name + "-wal")
+
+
+def refuse_write_ahead_log(path: Path) -> None:
+    """StoreError where an older version's write-ahead log holds anything: how much of it is sound, SQLite does not say."""
+    log = log_of(path)
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"{path} was not changed: a process of an older version that was killed, or still runs, left {log.name} beside "
+            "it; close it with that version, or save all that is proven into a new file by `convexdesign experiment recover`"
+        )
 
 
 def refuse_spoilt_journal(path: Path) -> None:
@@ -307,22 +307,10 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     return connection
 
 
-def close_as_it_is(path: Path, connection: sqlite3.Connection) -> None:
-    """Close without folding the write-ahead log into the file: it may be another one's, or its damage all the evidence.
-
-    SQLite does that when the last connection closes that can write, so the last one here only reads.
-    """
-    with contextlib.ExitStack() as keeper, contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
-        reader = keeper.enter_context(contextlib.closing(connect(path, "ro")))
-        keeper.callback(connection.close)
-        reader.execute(FIRST).fetchone()
-    connection.close()
-
-
 def first_checksum(path: Path) -> tuple[bytes] | None:
-    """The checksum of the first event in the file without its write-ahead log; None where it cannot be read.
+    """The checksum of the first event in the file as it is, without its journal; None where it cannot be read.
 
-    It is there since the file was created, and no log of this file holds another one.
+    It is there since the file was created, and no journal of this file holds another one.
     """
     with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
         with contextlib.closing(connect(path, "ro&immutable=1")) as alone:
@@ -404,7 +392,7 @@ def publish(draft: Path, target: Path) -> None:
 
 
 def files_of(path: Path) -> list[FileId | None]:
-    """Which files are there under the names of a store and its write-ahead log: device and number."""
+    """Which files are there under the names of a store and of a write-ahead log, which has none now: device and number."""
     found: list[FileId | None] = []
     for file in (path, log_of(path)):
         try:

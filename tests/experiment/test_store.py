@@ -391,3 +391,41 @@ def test_an_interrupt_in_the_middle_of_a_tell_leaves_nothing_behind(told, monkey
             x.tell(0, arms=[0], rewards=[1.0], keys=["new"])
         assert x.digest() == before
         assert x.tell(0, arms=[0], rewards=[1.0], keys=["new"]).accepted == 1
+
+
+# ------------------------------------------------------------------ one file
+
+
+def test_a_link_to_the_file_is_as_good_as_the_file(told, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(told)
+    assert recover(link, tmp_path / "sound.db").events == 7
+    with cd.Experiment.open(link) as x:
+        assert x.tell(0, arms=[1], rewards=[0.5], keys=["short"]).accepted == 1
+    assert check(told).results == 6
+
+
+def test_an_open_store_is_not_recovered_in_the_same_process(x, tmp_path):
+    with pytest.raises(cd.InputError, match="is open in this process; close it first"):
+        recover(x._store.path, tmp_path / "sound.db")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be deleted there")
+@pytest.mark.parametrize("replaced", [True, False])
+def test_nothing_is_acknowledged_that_would_go_into_a_deleted_file(x, tmp_path, replaced):
+    x.ask()
+    x.tell(0, arms=[0], rewards=[1.0], keys=["before"])
+    short = {"arms": [1], "rewards": [0.5], "keys": ["short"]}
+    file = x._store.path
+    data = file.read_bytes()
+    file.rename(tmp_path / "moved")
+    if replaced:
+        file.write_bytes(data)
+    for _ in range(2):
+        with pytest.raises(cd.StoreError, match="deleted or replaced while it was open"):
+            x.tell(0, **short)
+    if not replaced:
+        (tmp_path / "moved").rename(file)
+        assert x.tell(0, **short).accepted == 1
+        assert x.status().told == 2
