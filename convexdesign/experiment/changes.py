@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
-from convexdesign.experiment.admission import pulls_in
-from convexdesign.experiment.columns import pulls
-from convexdesign.experiment.delivery import checked_key, checked_reason, reward_rows, summary_under
-from convexdesign.experiment.events import Draft, Kind
+from convexdesign.experiment.events import Kind, PendingEvent
 from convexdesign.experiment.ledger import Asked, Ledger, Phase
+from convexdesign.experiment.packing import pulls
+from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.results import RewardRows, Summary, content_record
+from convexdesign.experiment.validation import pulls_in
 from convexdesign.typing import Indices
 
 __all__ = ["amendment", "missing", "withdrawal"]
 
 
-def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reason: str) -> Draft:
+def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reason: str) -> PendingEvent:
     """The event that some results of a batch will never come; InputError where they are not due."""
     due = asked.outstanding
     number = asked.batch.id
@@ -42,7 +42,7 @@ def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reas
         raise InputError(f"arm {i}: batch {number} waits for {due[i]} results, {lost[i]} cannot be missing")
     if not lost.any():
         raise InputError(f"batch {number} waits for no results of these arms")
-    return Draft(Kind.MISSING, {"batch": number, "reason": checked_reason(reason)} | pulls(lost))
+    return PendingEvent(Kind.MISSING, {"batch": number, "reason": checked_reason(reason)} | pulls(lost))
 
 
 def amendment(
@@ -53,7 +53,7 @@ def amendment(
     reward: float | None,
     reason: str,
     set_aside: bool,
-) -> Draft:
+) -> PendingEvent:
     """The event that corrects what was told under a key. InputError where it cannot be, with the reason."""
     key = checked_key(key)
     old = ledger.results.find(key)
@@ -91,10 +91,10 @@ def amendment(
             "on from the corrected round"
         )
     body = {"key": key, "content": content_record(new), "before": content_record(old)}
-    return Draft(Kind.AMENDED, body | {"reason": checked_reason(reason), "set_aside": later})
+    return PendingEvent(Kind.AMENDED, body | {"reason": checked_reason(reason), "set_aside": later})
 
 
-def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> Draft:
+def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> PendingEvent:
     """The event that arms are withdrawn. InputError for unknown arms, all arms, or when nothing more is asked anyway."""
     if ledger.phase in (Phase.DONE, Phase.STOPPED):
         raise InputError(f"the experiment waits for {ledger.phase.value}; there is nothing to withdraw from")
@@ -107,7 +107,9 @@ def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> Draft:
     current = ledger.current
     waits = current is not None and bool(current.lost[index].any())
     body: dict[str, Any] = {"arms": index.tolist(), "reason": checked_reason(reason)}
-    return Draft(Kind.WITHDRAWN, body | {"set_aside": sorted(current.ids) if current is not None and waits else []})
+    return PendingEvent(
+        Kind.WITHDRAWN, body | {"set_aside": sorted(current.ids) if current is not None and waits else []}
+    )
 
 
 def _arms(arms: ArrayLike, n: int) -> Indices:

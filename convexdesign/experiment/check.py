@@ -10,14 +10,14 @@ import numpy as np
 
 from convexdesign.errors import ConvexDesignError
 from convexdesign.experiment import snapshot
-from convexdesign.experiment.admission import admit
-from convexdesign.experiment.columns import summary
+from convexdesign.experiment.aggregation import aggregate
 from convexdesign.experiment.events import Event, Kind
-from convexdesign.experiment.folding import fold
 from convexdesign.experiment.ledger import Ledger, Withdrawal
+from convexdesign.experiment.packing import summary
 from convexdesign.experiment.results import RewardRows, Summary, content_from_record
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.store import Store
+from convexdesign.experiment.validation import admit
 from convexdesign.identification import GuaranteeWarning, Identifier
 
 __all__ = ["Report", "check"]
@@ -91,24 +91,24 @@ def _refused(ledger: Ledger, event: Event) -> list[str]:
         content = content_from_record(body)
         part = Summary(content.batch, body["key"], content)
     try:
-        _, receipt = admit(ledger, part)
+        _, result = admit(ledger, part)
     except ConvexDesignError as error:
         return [f"event {event.seq}: {error}"]
-    return [f"event {event.seq}: {receipt.repeated} of its keys were known"] if receipt.repeated else []
+    return [f"event {event.seq}: {result.repeated} of its keys were known"] if result.repeated else []
 
 
 def _wrong_sums(ledger: Ledger, event: Event) -> list[str]:
     """Whether a round's sums are those of its results: counts exactly, the rest to the last bit or nearly."""
     round_ = ledger.round_of(event.body["batch"])
-    if round_ is None or round_.folded is None:
+    if round_ is None or round_.aggregated is None:
         return [f"event {event.seq}: it closes a round that is not there"]
-    again = fold(ledger.results, round_.ids, ledger.n_arms)
+    again = aggregate(ledger.results, round_.ids, ledger.n_arms)
     if not np.array_equal(again.count, round_.counts):
         return [f"event {event.seq}: the round was closed before its results were complete"]
-    if summary(again) == summary(round_.folded):
+    if summary(again) == summary(round_.aggregated):
         return []
-    close = np.allclose(again.mean, round_.folded.mean, rtol=1e-9) and np.allclose(
-        again.m2, round_.folded.m2, rtol=1e-9
+    close = np.allclose(again.mean, round_.aggregated.mean, rtol=1e-9) and np.allclose(
+        again.m2, round_.aggregated.m2, rtol=1e-9
     )
     return [] if close else [f"event {event.seq}: the sums are not those of the results"]
 
@@ -124,11 +124,11 @@ def _decisions(ledger: Ledger) -> list[str]:
         if _standing(algorithm) != {side: step.memory[side] for side in ("undecided", "above", "below")}:
             differences.append(f"before step {number}")
         batch = algorithm.resume(step.counts, step.memory)
-        if step.folded is None:
+        if step.aggregated is None:
             return differences
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
-            algorithm.tell(batch, step.folded)
+            algorithm.tell(batch, step.aggregated)
     finished = ledger.finished
     if finished is not None and finished["survivors"] != algorithm.standing.undecided.tolist():
         differences.append("in the result")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-__all__ = ["GENESIS", "Draft", "Event", "Kind", "chained", "plain_json"]
+__all__ = ["GENESIS", "Event", "Kind", "PendingEvent", "chained", "plain_json"]
 
 
 class Kind(StrEnum):
@@ -33,7 +33,7 @@ GENESIS = blake2b(b"convexdesign experiment", digest_size=16).digest()
 
 
 @dataclass(frozen=True)
-class Draft:
+class PendingEvent:
     """An event that is not yet in a log."""
 
     kind: Kind
@@ -59,15 +59,15 @@ class Event(NamedTuple):
         return found
 
 
-def chained(drafts: list[Draft], seq: int, checksum: bytes) -> list[Event]:
-    """The drafts as events after number `seq`, whose checksum is given; (-1, GENESIS) for the start of a log."""
+def chained(pending: list[PendingEvent], seq: int, checksum: bytes) -> list[Event]:
+    """Pending events as events after number `seq`, whose checksum is given; (-1, GENESIS) for the start of a log."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     events = []
-    for draft in drafts:
+    for event in pending:
         seq += 1
-        text = plain_json(draft.body)
-        checksum = link(checksum, seq, draft.kind.value.encode(), time.encode(), text.encode())
-        events.append(Event(seq, draft.kind, time, text, checksum))
+        text = plain_json(event.body)
+        checksum = link(checksum, seq, event.kind.value.encode(), time.encode(), text.encode())
+        events.append(Event(seq, event.kind, time, text, checksum))
     return events
 
 

@@ -16,18 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
-from convexdesign.experiment.admission import Receipt, admit, batch_of
+from convexdesign.experiment.aggregation import aggregate
 from convexdesign.experiment.changes import amendment, missing, withdrawal
-from convexdesign.experiment.columns import summary
-from convexdesign.experiment.delivery import checked_key, reward_rows, summary_under
-from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained
-from convexdesign.experiment.folding import fold
+from convexdesign.experiment.events import GENESIS, Event, Kind, PendingEvent, chained
 from convexdesign.experiment.ledger import Ledger, Phase
+from convexdesign.experiment.packing import summary
+from convexdesign.experiment.parsing import checked_key, reward_rows, summary_under
 from convexdesign.experiment.replay import Replay, result_from
 from convexdesign.experiment.results import RewardRows, Summary, content_record
 from convexdesign.experiment.specification import algorithm_from, describe
 from convexdesign.experiment.status import Standing, standing_of
 from convexdesign.experiment.store import FORMAT, Store
+from convexdesign.experiment.validation import TellResult, admit, batch_of
 from convexdesign.identification import GuaranteeWarning, Result
 
 __all__ = ["Experiment"]
@@ -67,7 +67,7 @@ class Experiment:
         self._store = store
         self._lock = threading.RLock()
         self._warned: set[str] = set()
-        self._joint: Callable[[Draft], None] | None = None
+        self._joint: Callable[[PendingEvent], None] | None = None
         self._start_over()
         self._look()
         specification = self._ledger.specification
@@ -85,7 +85,7 @@ class Experiment:
         specification = describe(algorithm)
         algorithm_from(specification)  # what cannot be rebuilt is refused here, not at the first ask
         body = {"format": FORMAT, "version": __version__, "specification": specification}
-        Store.create(path, chained([Draft(Kind.CREATED, body)], -1, GENESIS))
+        Store.create(path, chained([PendingEvent(Kind.CREATED, body)], -1, GENESIS))
         return cls.open(path, design_seconds=design_seconds)
 
     @classmethod
@@ -160,7 +160,7 @@ class Experiment:
         """Where the experiment stands; nothing is planned or written."""
         with self._lock:
             self._look()
-            return standing_of(self._ledger, self._replay.follow(self._ledger), self._replay.doubts)
+            return standing_of(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
 
     @property
     def open_batch(self) -> int | None:
@@ -194,11 +194,11 @@ class Experiment:
         rewards: ArrayLike | None = None,
         keys: Sequence[str] | None = None,
         dry_run: bool = False,
-    ) -> Receipt:
+    ) -> TellResult:
         """Record results of a batch (or its id): observations under one key, or single rewards under one key each.
 
         Without a key, observations must be the whole batch. All is checked before anything is written, and all or
-        nothing is recorded; with dry_run nothing, whatever the receipt says. Keys are those of the whole experiment.
+        nothing is recorded; with dry_run nothing, whatever the result says. Keys are those of the whole experiment.
 
         Raises InputError for numbers that are not finite, unknown arms, more pulls than asked; ConflictError where a key
         is known with other content; StoreError where the file cannot be written.
@@ -206,23 +206,23 @@ class Experiment:
         part = self._part(batch, observations, key, arms, rewards, keys)
         return self.tell_all([part], dry_run=dry_run)[0]
 
-    def tell_all(self, parts: Sequence[RewardRows | Summary], *, dry_run: bool = False) -> list[Receipt]:
+    def tell_all(self, parts: Sequence[RewardRows | Summary], *, dry_run: bool = False) -> list[TellResult]:
         """Record several parts, all or none."""
         if dry_run and self._joint is not None:
             raise InputError("a dry run undoes all that is done together with it; do it by itself")
-        receipts = []
+        results = []
         with self._writing() as write:
             for part in parts:
-                new, receipt = admit(self._ledger, part)
-                receipts.append(receipt)
+                new, result = admit(self._ledger, part)
+                results.append(result)
                 if isinstance(new, RewardRows):
-                    write(Draft(Kind.TOLD, new.record()))
+                    write(PendingEvent(Kind.TOLD, new.record()))
                 elif new is not None:
-                    write(Draft(Kind.SUMMARISED, {"key": new.key} | content_record(new.observed)))
+                    write(PendingEvent(Kind.SUMMARISED, {"key": new.key} | content_record(new.observed)))
             if dry_run:
                 raise _DryRun
             self._close_round(write)
-        return receipts
+        return results
 
     def mark_missing(
         self, batch: Batch | int, arms: ArrayLike | None = None, counts: ArrayLike | None = None, *, reason: str = ""
@@ -357,19 +357,19 @@ class Experiment:
                     self._catch_up()
 
     @contextmanager
-    def _writing(self) -> Iterator[Callable[[Draft], None]]:
-        """A transaction in which drafts are appended and take effect; all or none of them stay."""
+    def _writing(self) -> Iterator[Callable[[PendingEvent], None]]:
+        """A transaction in which pending events are appended and take effect; all or none of them stay."""
         if self._joint is not None:
             yield self._joint
             return
         written = False
         made: snapshot.Snapshot | None = None
 
-        def write(draft: Draft) -> None:
+        def write(draft: PendingEvent) -> None:
             nonlocal written, made
             made = made or self._new_snapshot()
             if made is not None and made.seq == self._store.seq:
-                draft = Draft(draft.kind, draft.body | {snapshot.VOUCHED: made.digest})
+                draft = PendingEvent(draft.kind, draft.body | {snapshot.VOUCHED: made.digest})
             written = True
             for event in self._store.append([draft]):
                 self._take_in(event)
@@ -388,12 +388,12 @@ class Experiment:
                 if made is not None:
                     snapshot.save(self._store.path, made)
 
-    def _close_round(self, write: Callable[[Draft], None]) -> None:
+    def _close_round(self, write: Callable[[PendingEvent], None]) -> None:
         """Add up a round whose results are complete."""
         current = self._ledger.current
         if current is not None and current.open is None and not current.lost.any():
-            folded = fold(self._ledger.results, current.ids, self._ledger.n_arms)
-            write(Draft(Kind.CLOSED, {"batch": max(current.ids)} | summary(folded)))
+            aggregated = aggregate(self._ledger.results, current.ids, self._ledger.n_arms)
+            write(PendingEvent(Kind.CLOSED, {"batch": max(current.ids)} | summary(aggregated)))
 
     def _advance(self, *, asking: bool = True) -> None:
         """Make the next batch, or the result, an event, where one is due; the result alone unless asking.
@@ -425,7 +425,7 @@ class Experiment:
             if error is not None:
                 raise error
 
-    def _next(self) -> tuple[Draft | None, Exception | None]:
+    def _next(self) -> tuple[PendingEvent | None, Exception | None]:
         """The event that is due, None to add up a complete round; and the error that it must end with."""
         current = self._ledger.current
         if current is not None:
@@ -435,19 +435,19 @@ class Experiment:
         try:
             draft = self._replay.plan(self._ledger, self.design_seconds)
         except UnidentifiableError as error:
-            return Draft(Kind.STOPPED, {"message": str(error)}), None
+            return PendingEvent(Kind.STOPPED, {"message": str(error)}), None
         except SolverError as error:
-            return Draft(Kind.FAILED, {"message": str(error), "designs": self._replay.attempts}), error
+            return PendingEvent(Kind.FAILED, {"message": str(error), "designs": self._replay.attempts}), error
         finally:
             self._warn()
         return draft, None
 
     def _warn(self) -> None:
         """GuaranteeWarning for what the results contradict, once in this process."""
-        for doubt in self._replay.doubts:
-            if doubt not in self._warned:
-                self._warned.add(doubt)
-                warnings.warn(doubt, GuaranteeWarning, stacklevel=5)
+        for violation in self._replay.violations:
+            if violation not in self._warned:
+                self._warned.add(violation)
+                warnings.warn(violation, GuaranteeWarning, stacklevel=5)
 
     def _part(
         self,

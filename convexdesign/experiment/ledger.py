@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from convexdesign.estimation import Batch, Observations
-from convexdesign.experiment.columns import pulls, pulls_of, summary, summary_of
 from convexdesign.experiment.events import Event, Kind, plain_json
+from convexdesign.experiment.packing import pulls, pulls_of, summary, summary_of
 from convexdesign.experiment.results import (
     Content,
     Results,
@@ -55,13 +55,13 @@ class Asked:
 class Round:
     """What an algorithm asked for at once: a batch, and more batches in place of results that went missing.
 
-    memory: of the algorithm when it asked. folded: all its results, once they are complete.
+    memory: of the algorithm when it asked. aggregated: all its results, once they are complete.
     """
 
     counts: Counts
     memory: dict[str, Any]
     batches: list[Asked]
-    folded: Observations | None = None
+    aggregated: Observations | None = None
 
     @property
     def ids(self) -> set[int]:
@@ -124,7 +124,7 @@ class Ledger:
     def current(self) -> Round | None:
         """The round whose results are not complete; None between rounds."""
         last = self.last_round
-        return last if last is not None and last.folded is None else None
+        return last if last is not None and last.aggregated is None else None
 
     @property
     def open(self) -> Asked | None:
@@ -144,7 +144,7 @@ class Ledger:
     @property
     def asked_in_vain(self) -> int:
         """Those of them that are in no complete round that counts: missing, set aside, or of a round that goes on."""
-        return self.asked_for - sum(round_.folded.total for round_ in self.rounds if round_.folded is not None)
+        return self.asked_for - sum(round_.aggregated.total for round_ in self.rounds if round_.aggregated is not None)
 
     @property
     def phase(self) -> Phase:
@@ -179,8 +179,8 @@ class Ledger:
                 {"id": a.batch.id, "counts": pulls(a.batch.counts), "told": pulls(a.told), "missing": pulls(a.missing)}
                 for a in step.batches
             ]
-            folded = None if step.folded is None else summary(step.folded)
-            steps.append({"batches": batches, "memory": step.memory, "folded": folded})
+            aggregated = None if step.aggregated is None else summary(step.aggregated)
+            steps.append({"batches": batches, "memory": step.memory, "folded": aggregated})
         return {"specification": self.specification, "steps": steps, "result": self.finished, "stopped": self.stopped}
 
     def digest(self) -> str:
@@ -228,7 +228,7 @@ class Ledger:
     def _closed(self, body: dict[str, Any]) -> None:
         round_ = self.round_of(body["batch"])
         if round_ is not None:
-            round_.folded = summary_of(body, self.n_arms)
+            round_.aggregated = summary_of(body, self.n_arms)
 
     def _missing(self, body: dict[str, Any]) -> None:
         asked = self.batches[body["batch"]]
@@ -242,7 +242,7 @@ class Ledger:
         self._count(new.batch, new.pulls(self.n_arms) - old.pulls(self.n_arms))
         round_ = self.round_of(new.batch)
         if round_ is not None:
-            round_.folded = None
+            round_.aggregated = None
         self._set_aside(body["set_aside"])
         self.amendments += 1
 

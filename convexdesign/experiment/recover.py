@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convexdesign.errors import DamagedStoreError, InputError
-from convexdesign.experiment.carve import Found, carve, pages_of
 from convexdesign.experiment.events import GENESIS, Event, link
 from convexdesign.experiment.journal import journal_of
+from convexdesign.experiment.salvage import Found, pages_of, salvage
 from convexdesign.experiment.store import OPEN, Store, kind_of, log_of
 
 __all__ = ["Recovery", "recover"]
@@ -70,9 +70,9 @@ def _candidates(source: Path) -> list[Found]:
         journal_of(copy).write_bytes(journal)
         log_of(copy).write_bytes(log)
         by_sqlite = _read(copy)
-        folded = copy.read_bytes()
+        merged = copy.read_bytes()
     pages = pages_of(original)
-    return [*carve(original), *by_sqlite, *carve(folded), *carve(journal, pages), *carve(log, pages)]
+    return [*salvage(original), *by_sqlite, *salvage(merged), *salvage(journal, pages), *salvage(log, pages)]
 
 
 def _read(path: Path) -> list[Found]:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
-from convexdesign.experiment.columns import pulls
 from convexdesign.experiment.designing import Designer
-from convexdesign.experiment.events import Draft, Kind
+from convexdesign.experiment.events import Kind, PendingEvent
 from convexdesign.experiment.ledger import Ledger, Round, Withdrawal
+from convexdesign.experiment.packing import pulls
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.identification import GuaranteeWarning, Identifier, Result, Status
 from convexdesign.identification.allocations import unpacked
@@ -26,19 +26,19 @@ Step = Round | Withdrawal
 class Replay:
     """An algorithm that follows a ledger, step by step; rebuilt where the ledger took steps back.
 
-    doubts: what results contradicted of the algorithm's assumptions, in words.
+    violations: what results contradicted of the algorithm's assumptions, in words.
     """
 
     def __init__(self) -> None:
         self.algorithm: Identifier | None = None
-        self.doubts: list[str] = []
+        self.violations: list[str] = []
         self.attempts: list[dict[str, Any]] = []
         self._done: list[tuple[Step, Observations | None]] = []
 
     def follow(self, ledger: Ledger) -> Identifier:
         """The algorithm after all steps of the ledger."""
         if self.algorithm is None or not self._is_prefix(ledger.steps):
-            self.algorithm, self.doubts, self._done = algorithm_from(ledger.specification), [], []
+            self.algorithm, self.violations, self._done = algorithm_from(ledger.specification), [], []
         try:
             return self._catch_up(self.algorithm, ledger.steps)
         except BaseException:
@@ -64,22 +64,22 @@ class Replay:
         if len(self._done) > len(steps):
             return False
         return all(
-            step is mine and (folded is None or (isinstance(step, Round) and step.folded is folded))
-            for (mine, folded), step in zip(self._done, steps)
+            step is mine and (aggregated is None or (isinstance(step, Round) and step.aggregated is aggregated))
+            for (mine, aggregated), step in zip(self._done, steps)
         )
 
     def _tell(self, step: Step) -> None:
         """Tell the algorithm's open batch what the round gave, once that is complete."""
         assert isinstance(step, Round)
         assert self.algorithm is not None
-        if step.folded is not None:
+        if step.aggregated is not None:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                self.algorithm.tell(self.algorithm.ask(), step.folded)
-            self.doubts += [str(w.message) for w in caught if issubclass(w.category, GuaranteeWarning)]
-        self._done.append((step, step.folded))
+                self.algorithm.tell(self.algorithm.ask(), step.aggregated)
+            self.violations += [str(w.message) for w in caught if issubclass(w.category, GuaranteeWarning)]
+        self._done.append((step, step.aggregated))
 
-    def plan(self, ledger: Ledger, seconds: float) -> Draft:
+    def plan(self, ledger: Ledger, seconds: float) -> PendingEvent:
         """The event that follows: the next batch, or the result. `attempts` lists what was tried for its designs.
 
         To be called when no results are awaited. The algorithm itself is left as the ledger has it. Raises SolverError
@@ -97,9 +97,9 @@ class Replay:
         finally:
             self.attempts = designer.record()
         body = {"batch": len(ledger.batches), "memory": draft.memory(), "replaces": None, "designs": self.attempts}
-        return Draft(Kind.ASKED, body | counts)
+        return PendingEvent(Kind.ASKED, body | counts)
 
-    def replacement(self, ledger: Ledger) -> Draft:
+    def replacement(self, ledger: Ledger) -> PendingEvent:
         """The event after results of a round went missing: as many pulls again, or the end where they are too many.
 
         Limits count what is asked for. A round that cannot be completed within them tells nothing: which of its results are
@@ -113,10 +113,10 @@ class Replay:
             draft.stop()
             return self._finished(draft)
         body = {"batch": len(ledger.batches), "memory": current.memory, "designs": []}
-        return Draft(Kind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost))
+        return PendingEvent(Kind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost))
 
-    def _finished(self, algorithm: Identifier) -> Draft:
-        return Draft(Kind.FINISHED, {"result": result_record(algorithm.result()), "doubts": self.doubts})
+    def _finished(self, algorithm: Identifier) -> PendingEvent:
+        return PendingEvent(Kind.FINISHED, {"result": result_record(algorithm.result()), "doubts": self.violations})
 
 
 def _copy(algorithm: Identifier) -> Identifier:

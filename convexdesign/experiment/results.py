@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.experiment.columns import packed_numbers, unpacked_numbers
+from convexdesign.experiment.packing import packed_numbers, unpacked_numbers
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Content", "Results", "RewardRows", "Summary", "content_from_record", "content_record"]

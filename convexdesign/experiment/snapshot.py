@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from convexdesign.experiment.events import Event, Kind, plain_json
 from convexdesign.experiment.results import RewardRows
@@ -46,7 +47,7 @@ class Snapshot:
 
     def stands_for(self, events: list[Event]) -> bool:
         """Whether it has the effect of these events, and of no others."""
-        return list(_pieces(self.events())) == list(_pieces(events))
+        return list(_joined(self.parts)) == list(_joined(_parts(events)))
 
 
 def vouched(event: Event) -> str | None:
@@ -72,21 +73,8 @@ def load(store: Path) -> Snapshot | None:
 
 def made(before: Snapshot | None, events: list[Event]) -> Snapshot:
     """The snapshot of the events that follow `before` (None: from the first on), those that it stands for included."""
-    parts = [] if before is None else list(before.parts)
-    run: list[RewardRows] = []
-    if parts and parts[-1][0] is Kind.TOLD:
-        run.append(RewardRows.from_record(json.loads(parts.pop()[1])))
-    for event in events:
-        rows = RewardRows.from_record(event.body) if event.kind is Kind.TOLD else None
-        if run and (rows is None or rows.batch != run[0].batch or run[0].arms.size > MOST_ROWS):
-            parts.append(_joined(run))
-            run = []
-        if rows is None:
-            parts.append((event.kind, event.text))
-        else:
-            run.append(rows)
-    if run:
-        parts.append(_joined(run))
+    known = [] if before is None else before.parts
+    parts = known[:-1] + list(_joined([*known[-1:], *_parts(events)], MOST_ROWS))
     last = events[-1]
     body = {"format": FORMAT, "seq": last.seq, "checksum": last.checksum.hex(), "parts": parts}
     data = plain_json(body).encode()
@@ -103,28 +91,27 @@ def save(store: Path, snapshot: Snapshot) -> None:
     draft.unlink(missing_ok=True)
 
 
-def _pieces(events: Iterable[Event]) -> Iterator[Any]:
-    """What happened, runs of told rows as one."""
+def _parts(events: list[Event]) -> list[tuple[Kind, str]]:
+    return [(event.kind, event.text) for event in events]
+
+
+def _joined(parts: Iterable[tuple[Kind, str]], most: float = np.inf) -> Iterator[tuple[Kind, str]]:
+    """The parts, told rows of one batch that follow one another as one, until that has more rows than `most`."""
     run: list[RewardRows] = []
-    for event in events:
-        rows = RewardRows.from_record(event.body) if event.kind is Kind.TOLD else None
-        if run and (rows is None or rows.batch != run[0].batch):
-            yield run[0].joined(run[1:]).record()
+    ends: list[tuple[Kind | None, str]] = [(None, "")]
+    for kind, text in [*parts, *ends]:
+        rows = RewardRows.from_record(json.loads(text)) if kind is Kind.TOLD else None
+        if run and (rows is None or rows.batch != run[0].batch or run[0].arms.size > most):
+            yield Kind.TOLD, plain_json(run[0].joined(run[1:]).record())
             run = []
-        if rows is None:
-            yield event.kind, event.text
-        else:
+        if rows is not None:
             run.append(rows)
-    if run:
-        yield run[0].joined(run[1:]).record()
+        elif kind is not None:
+            yield kind, text
 
 
 def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
-
-
-def _joined(run: list[RewardRows]) -> tuple[Kind, str]:
-    return Kind.TOLD, plain_json(run[0].joined(run[1:]).record())
 
 
 def _beside(store: Path) -> Path:

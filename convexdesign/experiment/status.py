@@ -64,7 +64,7 @@ class Standing:
         return self.told / self.asked if self.asked else 1.0
 
 
-def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Standing:
+def standing_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> Standing:
     """The state that a ledger and the algorithm that followed it are in."""
     asked = ledger.open
     standing = algorithm.standing
@@ -76,7 +76,7 @@ def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Sta
         phase=ledger.phase,
         algorithm=ALGORITHMS[ledger.specification["algorithm"]][0].__name__,
         delta=algorithm.delta,
-        rounds=sum(round_.folded is not None for round_ in ledger.rounds),
+        rounds=sum(round_.aggregated is not None for round_ in ledger.rounds),
         survivors=survivors,
         above=above,
         below=below,
@@ -88,8 +88,8 @@ def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Sta
         pulls_set_aside=sum(int(a.told.sum()) for a in ledger.batches if a.set_aside),
         withdrawn=tuple(ledger.withdrawn),
         amendments=ledger.amendments,
-        guarantee=guarantee(ledger, algorithm, doubts),
-        void=bool(doubts),
+        guarantee=guarantee(ledger, algorithm, violations),
+        void=bool(violations),
         stopped=ledger.stopped,
         events=ledger.events,
         max_samples=None if budget is not None or algorithm.max_samples == MOST_SAMPLES else algorithm.max_samples,
@@ -101,10 +101,10 @@ def standing_of(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> Sta
     )
 
 
-def guarantee(ledger: Ledger, algorithm: Identifier, doubts: list[str]) -> str:
+def guarantee(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> str:
     """What the answer is worth after all that happened, in words."""
-    if doubts:
-        return "void: " + "; ".join(doubt.replace(f"{VOID}: ", "") for doubt in doubts)
+    if violations:
+        return "void: " + "; ".join(violation.replace(f"{VOID}: ", "") for violation in violations)
     provided = []
     missing = sum(int(a.missing.sum()) for a in ledger.batches)
     if missing:

@@ -19,7 +19,7 @@ from types import TracebackType
 from weakref import WeakSet
 
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
-from convexdesign.experiment.events import GENESIS, Draft, Event, Kind, chained, link
+from convexdesign.experiment.events import GENESIS, Event, Kind, PendingEvent, chained, link
 from convexdesign.experiment.journal import copied, is_hot, journal_of
 
 __all__ = ["APPLICATION_ID", "FORMAT", "Store"]
@@ -209,9 +209,9 @@ class Store:
             raise damaged(self.path, f"the log ends with event {seq}, but that is not the last one written")
         return events
 
-    def append(self, drafts: list[Draft]) -> list[Event]:
+    def append(self, pending: list[PendingEvent]) -> list[Event]:
         """Add events after the last one read; to be called in a writing transaction, after `read`."""
-        events = chained(drafts, self.seq, self.checksum)
+        events = chained(pending, self.seq, self.checksum)
         self._insert(events)
         return events
 

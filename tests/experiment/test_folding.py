@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convexdesign.estimation import Observations
-from convexdesign.experiment.columns import summary, summary_of
-from convexdesign.experiment.folding import fold
+from convexdesign.experiment.aggregation import aggregate
+from convexdesign.experiment.packing import summary, summary_of
 from convexdesign.experiment.results import (
     Content,
     Results,
@@ -44,13 +44,13 @@ def bits(observed):
     return [getattr(observed, name).tobytes() for name in ("count", "mean", "m2")]
 
 
-def folded(parts, amended=()):
+def aggregated(parts, amended=()):
     results = Results()
     for part in parts:
         results.add(part)
     for key, content in amended:
         results.amend(key, content)
-    return fold(results, {0}, N_ARMS)
+    return aggregate(results, {0}, N_ARMS)
 
 
 @given(lists=deliveries, seed=st.integers(0, 10**6))
@@ -58,7 +58,7 @@ def folded(parts, amended=()):
 def test_order_and_division_change_no_bit(lists, seed):
     rng = np.random.default_rng(seed)
     parts = list(parts_of(lists))
-    expected = bits(folded(parts))
+    expected = bits(aggregated(parts))
     single = []
     for part in parts:
         if isinstance(part, Summary):
@@ -66,14 +66,14 @@ def test_order_and_division_change_no_bit(lists, seed):
         else:
             single += [RewardRows(0, [part.keys[k]], part.arms[[k]], part.rewards[[k]]) for k in range(len(part.keys))]
     shuffled = [single[k] for k in rng.permutation(len(single))]
-    assert bits(folded(shuffled)) == expected
+    assert bits(aggregated(shuffled)) == expected
     # Others' results, and what was wrong before it was amended, leave no trace.
     other = RewardRows(1, ["other"], np.array([0], np.int32), np.array([1e9]))
     first = shuffled[0]
     key, right = first.keys[0], first.content(0)
     wrong = Content(0, (0,), (123.0,), (1,), (0.0,))
     wrongly = [RewardRows(0, [key], np.array([1], np.int32), np.array([5.0])), *shuffled[1:], other]
-    assert bits(folded(wrongly, [(key, wrong), (key, right)])) == expected
+    assert bits(aggregated(wrongly, [(key, wrong), (key, right)])) == expected
 
 
 @given(lists=deliveries)
@@ -81,7 +81,7 @@ def test_order_and_division_change_no_bit(lists, seed):
 def test_the_sums_are_those_of_all_rewards_at_once(lists):
     everything = [pair for rows in lists for pair in rows]
     whole = Observations.from_rewards(N_ARMS, [a for a, _ in everything], [v for _, v in everything])
-    found = folded(parts_of(lists))
+    found = aggregated(parts_of(lists))
     assert found.count.tolist() == whole.count.tolist()
     size = max(abs(v) for _, v in everything) + 1e-300
     np.testing.assert_allclose(found.mean, whole.mean, atol=1e-12 * size)
@@ -100,7 +100,7 @@ def test_records_read_back_bit_for_bit(lists):
         for k in range(len(part.keys)):
             content = part.content(k)
             assert content_from_record(json.loads(json.dumps(content_record(content)))) == content
-    observed = folded(parts_of(lists))
+    observed = aggregated(parts_of(lists))
     assert bits(summary_of(json.loads(json.dumps(summary(observed))), N_ARMS)) == bits(observed)
 
 

@@ -136,7 +136,7 @@ def test_a_dry_run_says_what_would_happen(x):
 
 
 def test_all_parts_of_a_delivery_or_none(x):
-    from convexdesign.experiment.delivery import reward_rows
+    from convexdesign.experiment.parsing import reward_rows
 
     x.ask()
     good = reward_rows(0, ["a"], [0], [1.0], 3)

@@ -32,8 +32,8 @@ def test_the_same_again_has_no_effect(x):
     assert x.tell(0, arms=[1], rewards=[-0.25], keys=["b"]).repeated == 1
     assert x.tell(0, observations=some(), key="s").repeated == 1
     unchanged(x, before)
-    receipt = x.tell(0, arms=[0, 1, 1], rewards=[1.5, 3.0, -0.25], keys=["a", "c", "b"])
-    assert (receipt.accepted, receipt.repeated, receipt.pulls) == (1, 2, 1)
+    result = x.tell(0, arms=[0, 1, 1], rewards=[1.5, 3.0, -0.25], keys=["a", "c", "b"])
+    assert (result.accepted, result.repeated, result.pulls) == (1, 2, 1)
     assert x.status().told == 5
 
 

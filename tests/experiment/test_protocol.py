@@ -48,8 +48,8 @@ def test_a_run_over_many_openings_is_a_run_like_any_other(path, name, world):
             digests.append(x.digest())
         with cd.Experiment.open(path) as x:
             assert x.ask().counts.tolist() == batch.counts.tolist()
-            receipt = x.tell(batch.id, env.pull(batch.counts))
-            assert receipt.complete
+            result = x.tell(batch.id, env.pull(batch.counts))
+            assert result.complete
             digests.append(x.digest())
     assert result.answer == world.answer
     assert len(set(digests)) == len(digests)
@@ -82,10 +82,10 @@ def test_results_come_in_parts(x, rewards):
     batch = x.ask()
     arms, values, keys = rewards(batch)
     half = arms.size // 2
-    receipt = x.tell(batch.id, arms=arms[:half], rewards=values[:half], keys=keys[:half])
-    assert (receipt.accepted, receipt.repeated, receipt.pulls) == (half, 0, half)
-    assert receipt.outstanding == arms.size - half
-    assert not receipt.complete
+    result = x.tell(batch.id, arms=arms[:half], rewards=values[:half], keys=keys[:half])
+    assert (result.accepted, result.repeated, result.pulls) == (half, 0, half)
+    assert result.outstanding == arms.size - half
+    assert not result.complete
     state = x.status()
     assert (state.phase, state.batch, state.told, state.outstanding) == (Phase.WAITING, 0, half, arms.size - half)
     assert state.progress == half / arms.size
@@ -96,10 +96,10 @@ def test_results_come_in_parts(x, rewards):
     rest = cd.estimation.Observations.from_rewards(3, arms[half:], values[half:])
     assert x.tell(batch, observations=rest, key="the rest").complete
     whole = cd.estimation.Observations.from_rewards(3, arms, values)
-    folded = x.transcript()["steps"][0]["folded"]
-    assert folded["count"] == whole.count[folded["arms"]].tolist()
-    np.testing.assert_allclose(folded["mean"], whole.mean[folded["arms"]], rtol=1e-12)
-    np.testing.assert_allclose(folded["m2"], whole.m2[folded["arms"]], rtol=1e-12)
+    aggregated = x.transcript()["steps"][0]["folded"]
+    assert aggregated["count"] == whole.count[aggregated["arms"]].tolist()
+    np.testing.assert_allclose(aggregated["mean"], whole.mean[aggregated["arms"]], rtol=1e-12)
+    np.testing.assert_allclose(aggregated["m2"], whole.m2[aggregated["arms"]], rtol=1e-12)
     assert x.status().phase is Phase.READY
     assert x.ask().id == 1
 

@@ -85,7 +85,7 @@ def test_an_event_of_a_newer_kind_is_refused(path, algorithm):
     cd.Experiment.create(path, algorithm).close()
     with Store.open(path) as store, store.transaction(write=True):
         store.read()
-        store.append([events.Draft(Newer(), {"batch": 0})])
+        store.append([events.PendingEvent(Newer(), {"batch": 0})])
     with pytest.raises(cd.InputError, match="event 1 is of kind 'dreamt', unknown to this version; upgrade"):
         cd.Experiment.open(path)
 
@@ -265,13 +265,13 @@ def test_check_finds_what_checksums_cannot(path, algorithm, monkeypatch):
     """A program that wrote wrong sums: every checksum is right, and the sums are not."""
     from convexdesign.experiment import experiment
 
-    right = experiment.fold
+    right = experiment.aggregate
 
     def wrong(*arguments):
         found = right(*arguments)
         return cd.estimation.Observations(found.count, found.mean + 1e-3, found.m2)
 
-    monkeypatch.setattr(experiment, "fold", wrong)
+    monkeypatch.setattr(experiment, "aggregate", wrong)
     with cd.Experiment.create(path, algorithm) as x:
         batch = x.ask()
         arms = np.repeat(np.arange(3), batch.counts)

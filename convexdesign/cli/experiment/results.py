@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from convexdesign.cli.experiment.opening import labels, some
 from convexdesign.cli.observing import DELIMITERS
 from convexdesign.errors import InputError
-from convexdesign.experiment.delivery import LONGEST_KEY
+from convexdesign.experiment.parsing import LONGEST_KEY
 from convexdesign.files import is_file
 from convexdesign.tables.cells import THOUSANDS
 

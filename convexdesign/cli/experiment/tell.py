@@ -12,7 +12,7 @@ from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
     from convexdesign.cli.experiment.results import ResultsFile
-    from convexdesign.experiment import Experiment, Receipt
+    from convexdesign.experiment import Experiment, TellResult
 
 __all__ = ["Prefix", "ResultsArgument", "observations_of", "tell"]
 
@@ -59,8 +59,8 @@ def tell(
 
     with open_store(store) as x:
         parts = _parts(x, read_results(results, x, key_prefix, delimiter, decimal), batch)
-        receipts = x.tell_all(parts, dry_run=dry_run)
-        document = _document(x, receipts, dry_run)
+        recorded = x.tell_all(parts, dry_run=dry_run)
+        document = _document(x, recorded, dry_run)
     if as_json:
         print_json(document)
     else:
@@ -73,7 +73,7 @@ ROWS = 50_000
 
 def _parts(x: Experiment, found: ResultsFile, batch: int | None) -> list[Any]:
     """What the file tells, checked, by batch."""
-    from convexdesign.experiment.delivery import reward_rows, summary_under
+    from convexdesign.experiment.parsing import reward_rows, summary_under
 
     if not found.single:
         return [
@@ -114,10 +114,10 @@ def observations_of(x: Experiment, rows: list[tuple[int, int, float, float]]) ->
     return Observations(count, mean, m2)
 
 
-def _document(x: Experiment, receipts: list[Receipt], dry_run: bool) -> dict[str, Any]:
+def _document(x: Experiment, results: list[TellResult], dry_run: bool) -> dict[str, Any]:
     state = x.status()
-    totals = {name: sum(getattr(r, name) for r in receipts) for name in ("accepted", "repeated", "pulls")}
-    left = {r.batch: r.outstanding for r in receipts}
+    totals = {name: sum(getattr(r, name) for r in results) for name in ("accepted", "repeated", "pulls")}
+    left = {r.batch: r.outstanding for r in results}
     return {
         "dry_run": dry_run,
         **totals,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["Found", "carve", "pages_of"]
+__all__ = ["Found", "pages_of", "salvage"]
 
 PAGE = 4096
 # The most of a record that lies within a page, and the least where the rest lies elsewhere.
@@ -38,7 +38,7 @@ def pages_of(data: bytes) -> Pages:
     return lambda number: data[(number - 1) * PAGE : number * PAGE] if number > 0 else b""
 
 
-def carve(data: bytes, pages: Pages | None = None) -> Iterator[Found]:
+def salvage(data: bytes, pages: Pages | None = None) -> Iterator[Found]:
     """Everything in `data` that has the shape of an event; long ones go on in other pages (those of data if None).
 
     Nothing is trusted: whether it is an event, its checksum says.

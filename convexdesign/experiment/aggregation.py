@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
-from convexdesign.experiment.columns import summary_of
+from convexdesign.experiment.packing import summary_of
 from convexdesign.experiment.results import Content, Results
 
-__all__ = ["fold"]
+__all__ = ["aggregate"]
 
 
-def fold(results: Results, batches: set[int], n_arms: int) -> Observations:
+def aggregate(results: Results, batches: set[int], n_arms: int) -> Observations:
     """The observations of n arms from all that was told for these batches.
 
     Sums in floating point depend on their order, so there is one: single rewards first, sorted by key (by code

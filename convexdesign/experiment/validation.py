@@ -11,11 +11,11 @@ from convexdesign.experiment.ledger import Asked, Ledger
 from convexdesign.experiment.results import Content, RewardRows, Summary
 from convexdesign.typing import Counts
 
-__all__ = ["Receipt", "admit", "batch_of", "pulls_in"]
+__all__ = ["TellResult", "admit", "batch_of", "pulls_in"]
 
 
 @dataclass(frozen=True)
-class Receipt:
+class TellResult:
     """What became of what was told: results taken in, results known already (no effect), and pulls taken in.
 
     outstanding: pulls of the batch whose results are still to come; complete: whether there are none.
@@ -32,8 +32,8 @@ class Receipt:
         return self.outstanding == 0
 
 
-def admit(ledger: Ledger, part: RewardRows | Summary) -> tuple[RewardRows | Summary | None, Receipt]:
-    """The part that is new (None where all is known), and the receipt. Nothing is changed.
+def admit(ledger: Ledger, part: RewardRows | Summary) -> tuple[RewardRows | Summary | None, TellResult]:
+    """The part that is new (None where all is known), and the result. Nothing is changed.
 
     Raises ConflictError where a key is known with other content, InputError for a batch that takes no results or where
     more would be told of an arm than was asked.
@@ -45,7 +45,7 @@ def admit(ledger: Ledger, part: RewardRows | Summary) -> tuple[RewardRows | Summ
         refuse_surplus(ledger, asked, counts)
     accepted = 0 if new is None else len(new.keys)
     left = int(asked.outstanding.sum() - counts.sum())
-    return new, Receipt(part.batch, accepted, len(part.keys) - accepted, int(counts.sum()), left)
+    return new, TellResult(part.batch, accepted, len(part.keys) - accepted, int(counts.sum()), left)
 
 
 def batch_of(ledger: Ledger, number: int) -> Asked:
