@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
+from convexdesign.identification.objectives import BestArm, LevelSet, Objective, true_answer
 from convexdesign.problem.block_arms import BlockArms
-from convexdesign.problem.objectives import BestArm, LevelSet, Objective, true_answer
 from convexdesign.typing import Floats
 
 __all__ = [

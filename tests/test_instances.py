@@ -8,7 +8,7 @@ import pytest
 from convexdesign import instances
 from convexdesign.errors import InputError
 from convexdesign.features import phi, vech
-from convexdesign.problem.objectives import BestArm, LevelSet
+from convexdesign.identification.objectives import BestArm, LevelSet
 
 EVERY = {
     "soare": instances.soare,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import convexdesign as cd
+from convexdesign.identification.objectives import BestArm, LevelSet
 from convexdesign.instances import Instance
-from convexdesign.problem.objectives import BestArm, LevelSet
 
 __all__ = ["bounds_of", "play", "random_world", "run_many"]
 

@@ -17,8 +17,7 @@ from counting import count, markdown
 from numpy.typing import NDArray
 
 from convexdesign.identification import BestArm, GuaranteeWarning, LevelSet, MartingaleElimination, Result, Status
-from convexdesign.identification.evidence import Bets, Evidence
-from convexdesign.identification.wealth import variance_upper_ends
+from convexdesign.identification.evidence import Bets, Evidence, variance_upper_ends
 from convexdesign.instances import Instance
 from convexdesign.simulation import LinearEnvironment, replication_seed, run_replications, simulate
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from convexdesign.algorithms import ALGORITHMS
+from convexdesign.cli.algorithms import choices, named
 from convexdesign.cli.arguments import AsJson, Jobs, Progress, Seed
 from convexdesign.cli.statement import Statement, states_problem
 from convexdesign.errors import InputError
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
-ALGORITHMS = ("h-rage", "rage", "martingale", "static", "static-g", "oracle", "oracle-equal-noise")
 KINDS = ("best-arm-oracle", "level-set-oracle")
 
 
@@ -38,9 +39,8 @@ def simulate(
         typer.Option(
             "--algorithm",
             metavar="NAME",
-            help="May be repeated, or several with commas: h-rage (variances estimated first, taken to be of the form "
-            "x'Sigma x; the others, and h-rage with --known-variances, hold for any), rage (one bound for all variances), "
-            "martingale, static and static-g (one design throughout), oracle and oracle-equal-noise (know the answer).",
+            help=f"May be repeated, or several with commas: {choices(ALGORITHMS)}. All but h-rage hold for variances of any "
+            "form, and h-rage does with --known-variances.",
             show_default=False,
         ),
     ],
@@ -88,10 +88,7 @@ def simulate(
     check_writable(output, "--output")
     names = list(dict.fromkeys(name.strip() for given in algorithm for name in given.split(",")))
     for name in names:
-        if name not in ALGORITHMS:
-            raise InputError(f"--algorithm {name} is unknown; choose from {', '.join(ALGORITHMS)}")
-        if budget is not None and name != "martingale":
-            raise InputError(f"--budget is martingale's alone; limit {name} by --max-samples")
+        named(name, ALGORITHMS, budget)
     world = world_of(read_problem(stated), noise)
     settings = Settings(
         world,
@@ -153,7 +150,7 @@ def world_of(problem: DesignProblem, noise: str) -> World:
     """The truth behind an oracle problem; InputError for other kinds, and for what identification does not take."""
     import numpy as np
 
-    from convexdesign.problem.objectives import BestArm, LevelSet, true_answer
+    from convexdesign.identification.objectives import BestArm, LevelSet, true_answer
 
     if problem.kind not in KINDS:
         raise InputError(
@@ -173,34 +170,24 @@ def world_of(problem: DesignProblem, noise: str) -> World:
 
 
 def build(name: str, settings: Settings, rng: np.random.Generator) -> Identifier:
-    """The algorithm of a name, fresh."""
-    from convexdesign import identification as I
-
+    """The algorithm of a name, fresh, told what it takes of the settings; oracles the truth."""
     world = settings.world
-    common: dict[str, Any] = {
-        "items": world.items,
-        "objective": world.objective,
-        "delta": settings.delta,
-        "epsilon": settings.epsilon,
-        "max_samples": settings.max_samples,
-        "rng": rng,
-    }
-    law: Any = "gaussian" if world.noise == "gaussian" else "sub-gaussian"
-    known: dict[str, Any] = {"known_variances": world.noise_variance if settings.known_variances else None}
-    bounds: dict[str, Any] = {"variance_bounds": settings.variance_bounds}
-    match name:
-        case "h-rage":
-            return I.HRage(world.arms, burn_in=settings.burn_in, noise=law, **known, **bounds, **common)
-        case "rage":
-            return I.Rage(world.arms, **bounds, **common)
-        case "martingale":
-            return I.MartingaleElimination(world.arms, noise=law, budget=settings.budget, **known, **bounds, **common)
-        case "static" | "static-g":
-            kind = "g" if name == "static-g" else "xy"
-            return I.StaticAllocation(world.arms, design=kind, **known, **bounds, **common)
-        case _:
-            truth: dict[str, Any] = {"theta": world.theta, "noise_variance": world.noise_variance}
-            return I.OracleAllocation(world.arms, heteroskedastic=name == "oracle", **truth, **common)
+    return ALGORITHMS[name].make(
+        world.arms,
+        world.items,
+        world.objective,
+        delta=settings.delta,
+        epsilon=settings.epsilon,
+        max_samples=settings.max_samples,
+        rng=rng,
+        variance_bounds=settings.variance_bounds,
+        known_variances=world.noise_variance if settings.known_variances else None,
+        burn_in=settings.burn_in,
+        noise="gaussian" if world.noise == "gaussian" else "sub-gaussian",
+        budget=settings.budget,
+        theta=world.theta,
+        noise_variance=world.noise_variance,
+    )
 
 
 def environment(world: World, rng: np.random.Generator) -> LinearEnvironment:

@@ -5,7 +5,7 @@ its two baselines, `UniformEstimator` and `SeparateArmEstimator`, ask for pulls 
 """
 
 from convexdesign.estimation.aggregates import observations_from_aggregates
-from convexdesign.estimation.asktell import AskTell, Batch
+from convexdesign.estimation.asktell import AskTell, Batch, Resumable
 from convexdesign.estimation.chi_square import chi_square_intervals
 from convexdesign.estimation.error_bound import (
     paper_error_bound,
@@ -31,6 +31,7 @@ __all__ = [
     "LinearFit",
     "Observations",
     "Proportions",
+    "Resumable",
     "SeparateArmEstimator",
     "UniformEstimator",
     "VarianceModel",

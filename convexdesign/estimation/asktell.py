@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
+from convexdesign.typing import Counts
 
-__all__ = ["AskTell", "Batch"]
+__all__ = ["AskTell", "Batch", "Resumable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,7 @@ class Batch:
     """
 
     id: int
-    counts: NDArray[np.int64]
+    counts: Counts
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.int64)
@@ -43,11 +44,8 @@ class AskTell(ABC):
     `ask` returns the same batch until it is told. `tell` checks everything before it changes anything: observations
     must have exactly the counts of the open batch and finite values.
 
-    A run can be taken up again in another process without solving anything twice: `memory` says what the open batch
-    rests on besides what was told, and `resume` opens a batch from its counts and that memory.
-
     A subclass implements `done`, `_next_counts` (called once per batch), `_absorb` (which must not raise after its
-    first change) and `_result`; `memory` and `_recall` where planning a batch leaves more behind than its counts.
+    first change) and `_result`.
     """
 
     def __init__(self, n_arms: int) -> None:
@@ -56,12 +54,17 @@ class AskTell(ABC):
         self._told = 0
 
     @property
+    def n_arms(self) -> int:
+        """How many arms there are to pull."""
+        return self._n_arms
+
+    @property
     @abstractmethod
     def done(self) -> bool:
         """Whether the result is there and nothing more will be asked."""
 
     @abstractmethod
-    def _next_counts(self) -> NDArray[np.int64]: ...
+    def _next_counts(self) -> Counts: ...
 
     @abstractmethod
     def _absorb(self, observations: Observations) -> None: ...
@@ -102,12 +105,25 @@ class AskTell(ABC):
         self._open = None
         self._told += 1
 
-    def memory(self) -> dict[str, Any]:
+    def result(self) -> Any:
+        """What was found. Raises InputError while batches are still to be told."""
+        if not self.done:
+            raise InputError(f"{type(self).__name__} is not done; ask, measure and tell until .done is true")
+        return self._result()
+
+
+class Resumable(AskTell):
+    """A second protocol, for stores: a run is taken up again in another process without solving anything twice.
+
+    A subclass extends `state_dict` and `_restore` where planning a batch leaves more behind than its counts.
+    """
+
+    def state_dict(self) -> dict[str, Any]:
         """What the open batch rests on besides what was told, as plain data that JSON keeps exactly."""
         return {}
 
-    def resume(self, counts: ArrayLike, memory: Mapping[str, Any]) -> Batch:
-        """Open a batch that was asked for before, with the memory() it had; nothing is planned or solved again.
+    def load_state_dict(self, state: Mapping[str, Any], counts: ArrayLike) -> Batch:
+        """Open a batch that was asked for before, by its counts and the state_dict() then; nothing is solved again.
 
         Given the batches before it, told in their order, the algorithm is then in the state in which it asked.
         Raises InputError, changing nothing, where a batch is open already or the counts do not fit.
@@ -115,15 +131,10 @@ class AskTell(ABC):
         if self._open is not None:
             raise InputError(f"batch {self._open.id} of {type(self).__name__} is open; tell it first")
         whole = whole_counts(counts, "counts", self._n_arms)
-        self._recall(memory, whole)
+        self._restore(state, whole)
         self._open = Batch(self._told, whole)
         return self._open
 
-    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:  # noqa: B027
+    @abstractmethod
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         """Take back what planning the batch with these counts left behind."""
-
-    def result(self) -> Any:
-        """What was found. Raises InputError while batches are still to be told."""
-        if not self.done:
-            raise InputError(f"{type(self).__name__} is not done; ask, measure and tell until .done is true")
-        return self._result()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.estimation.asktell import AskTell
+from convexdesign.estimation.asktell import Resumable
 from convexdesign.estimation.error_bound import (
     Noise,
     paper_error_bound,
@@ -106,7 +106,7 @@ def _solved(problem: DesignProblem, tol: float) -> Floats:
     return solve(problem, tol=tol).weights
 
 
-class Head(AskTell):
+class Head(Resumable):
     """HEAD: theta from a G-optimal design over the arms, then Sigma from one over phi, on separate samples.
 
     budget: pulls in all, half (rounded down) for stage 1; never exceeded. variance_bounds = (low, high) on the
@@ -154,7 +154,7 @@ class Head(AskTell):
     def _next_counts(self) -> Counts:
         return self.stage_1 if self.theta is None else self.stage_2
 
-    def _recall(self, memory: Mapping[str, Any], counts: Counts) -> None:
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         if self.theta is None:
             self.stage_1 = counts
         else:

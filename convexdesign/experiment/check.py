@@ -18,7 +18,7 @@ from convexdesign.experiment.results import RewardRows, Summary, content_from_re
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.store import Store
 from convexdesign.experiment.validation import admit
-from convexdesign.identification import GuaranteeWarning, Identifier
+from convexdesign.identification import GuaranteeWarning
 
 __all__ = ["Report", "check"]
 
@@ -121,19 +121,16 @@ def _decisions(ledger: Ledger) -> list[str]:
         if isinstance(step, Withdrawal):
             algorithm.withdraw(step.arms)
             continue
-        if _standing(algorithm) != {side: step.memory[side] for side in ("undecided", "above", "below")}:
+        known = algorithm.partition.record()
+        if known != {side: step.memory[side] for side in known}:
             differences.append(f"before step {number}")
-        batch = algorithm.resume(step.counts, step.memory)
+        batch = algorithm.load_state_dict(step.memory, step.counts)
         if step.aggregated is None:
             return differences
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
             algorithm.tell(batch, step.aggregated)
     finished = ledger.finished
-    if finished is not None and finished["survivors"] != algorithm.standing.undecided.tolist():
+    if finished is not None and finished["survivors"] != algorithm.partition.undecided.tolist():
         differences.append("in the result")
     return differences
-
-
-def _standing(algorithm: Identifier) -> dict[str, list[int]]:
-    return {side: getattr(algorithm.standing, side).tolist() for side in ("undecided", "above", "below")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
@@ -55,7 +54,7 @@ class Replay:
                 algorithm.withdraw(step.arms)
                 self._done.append((step, None))
                 continue
-            algorithm.resume(step.counts, step.memory)
+            algorithm.load_state_dict(step.memory, step.counts)
             self._tell(step)
         return algorithm
 
@@ -86,17 +85,17 @@ class Replay:
         where no method found a certified design, UnidentifiableError where the arms that are left cannot tell.
         """
         algorithm = self.follow(ledger)
-        draft = _copy(algorithm)
+        draft = algorithm.copy()
         draft.asked_in_vain(ledger.asked_in_vain)
-        designer = Designer(seconds, _last_weights(ledger, algorithm.arms.shape[0]), algorithm._usable)
-        draft.design_with(designer)
+        designer = Designer(seconds, _last_weights(ledger, algorithm.n_arms), algorithm.usable)
+        draft.set_design_solver(designer)
         try:
             if draft.done:
                 return self._finished(draft)
             counts = pulls(draft.ask().counts)
         finally:
             self.attempts = designer.record()
-        body = {"batch": len(ledger.batches), "memory": draft.memory(), "replaces": None, "designs": self.attempts}
+        body = {"batch": len(ledger.batches), "memory": draft.state_dict(), "replaces": None, "designs": self.attempts}
         return PendingEvent(Kind.ASKED, body | counts)
 
     def replacement(self, ledger: Ledger) -> PendingEvent:
@@ -108,8 +107,8 @@ class Replay:
         current = ledger.current
         assert current is not None
         algorithm = self.follow(ledger)
-        if int(current.lost.sum()) > algorithm.max_samples - ledger.asked_for:
-            draft = _copy(algorithm)
+        if int(current.lost.sum()) > algorithm.limit - ledger.asked_for:
+            draft = algorithm.copy()
             draft.stop()
             return self._finished(draft)
         body = {"batch": len(ledger.batches), "memory": current.memory, "designs": []}
@@ -117,12 +116,6 @@ class Replay:
 
     def _finished(self, algorithm: Identifier) -> PendingEvent:
         return PendingEvent(Kind.FINISHED, {"result": result_record(algorithm.result()), "doubts": self.violations})
-
-
-def _copy(algorithm: Identifier) -> Identifier:
-    """A copy that can be changed; arms and items, which nobody changes, are shared."""
-    rows = (algorithm._arm_rows, algorithm._item_rows)
-    return copy.deepcopy(algorithm, {id(shared): shared for shared in rows})
 
 
 def _last_weights(ledger: Ledger, n: int) -> NDArray[np.float64] | None:

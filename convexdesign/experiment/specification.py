@@ -8,32 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.algorithms import ALGORITHMS, algorithm_of
 from convexdesign.errors import DamagedStoreError, InputError
-from convexdesign.identification import (
-    BestArm,
-    HRage,
-    Identifier,
-    LevelSet,
-    MartingaleElimination,
-    OracleAllocation,
-    Rage,
-    StaticAllocation,
-)
+from convexdesign.identification import BestArm, Identifier, LevelSet
 from convexdesign.identification.allocations import allocate
-from convexdesign.identification.identifier import MOST_SAMPLES
-from convexdesign.problem.objectives import Objective
+from convexdesign.identification.objectives import Objective
 from convexdesign.problem.read import Rows, read_rows
 
-__all__ = ["ALGORITHMS", "algorithm_from", "describe"]
+__all__ = ["algorithm_from", "describe"]
 
-# What an algorithm is called in a store, and its arguments beyond those of all, each an attribute of the same name.
-ALGORITHMS: dict[str, tuple[type[Identifier], tuple[str, ...]]] = {
-    "h-rage": (HRage, ("variance_bounds", "burn_in", "known_variances", "noise", "margin")),
-    "rage": (Rage, ("variance_bounds",)),
-    "martingale": (MartingaleElimination, ("variance_bounds", "known_variances", "noise", "budget")),
-    "static": (StaticAllocation, ("variance_bounds", "known_variances", "design")),
-    "oracle": (OracleAllocation, ("theta", "noise_variance", "heteroskedastic")),
-}
 # What arguments were before they existed, for stores that are older.
 BEFORE: dict[str, dict[str, Any]] = {"h-rage": {"margin": "fixed"}}
 # Arms are kept in the store as they are; more numbers than this do not belong into an event.
@@ -42,32 +25,31 @@ MOST_NUMBERS = 5_000_000
 
 def describe(algorithm: Any) -> dict[str, Any]:
     """The algorithm's specification. InputError where it is not one of ours, has begun, or holds a function."""
-    kind = next((kind for kind, (cls, _) in ALGORITHMS.items() if type(algorithm) is cls), None)
-    if kind is None:
-        known = ", ".join(cls.__name__ for cls, _ in ALGORITHMS.values())
+    line = algorithm_of(algorithm)
+    if line is None:
+        known = ", ".join(dict.fromkeys(known.cls.__name__ for known in ALGORITHMS.values()))
         raise InputError(
             f"a {type(algorithm).__name__} cannot be described, so no other process could go on with it; the "
             f"algorithms that can are {known}"
         )
-    if algorithm._allocate is not allocate:
+    if algorithm.design_solver is not allocate:
         raise InputError("the algorithm solves its designs by a function of your own, which cannot be described")
-    if algorithm._told or algorithm._usable.size < algorithm.arms.shape[0]:
+    if algorithm.begun:
         raise InputError("the algorithm has begun already; create the experiment with one that was told nothing")
-    arms, items = algorithm._arm_rows, algorithm._item_rows
+    arms, items = algorithm.arm_rows, algorithm.item_rows
     numbers = arms.values.size + items.values.size
     if numbers > MOST_NUMBERS:
         raise InputError(f"arms and items are {numbers} numbers; a store takes up to {MOST_NUMBERS}")
-    limit = algorithm.max_samples
     return {
-        "algorithm": kind,
+        "algorithm": line.name,
         "arms": _rows(arms),
         "items": None if items is arms else _rows(items),
         "objective": _objective(algorithm.objective),
         "delta": algorithm.delta,
         "epsilon": algorithm.epsilon,
-        "max_samples": None if limit == MOST_SAMPLES else limit,
+        "max_samples": algorithm.max_samples,
         "rng": _plain(algorithm.rng.bit_generator.state),
-        "options": {name: _plain(_option(algorithm, name)) for name in ALGORITHMS[kind][1]},
+        "options": {name: _plain(getattr(algorithm, name)) for name in line.options},
     }
 
 
@@ -76,8 +58,8 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
     kind = specification["algorithm"]
     if kind not in ALGORITHMS:
         raise InputError(f"the store's algorithm {kind!r} is unknown to this version of convexdesign; upgrade")
-    cls, options = ALGORITHMS[kind]
-    newer = set(specification["options"]) - set(options)
+    line = ALGORITHMS[kind]
+    newer = set(specification["options"]) - set(line.options)
     if newer:
         raise InputError(f"the store's {kind} has {min(newer)}, unknown to this version of convexdesign; upgrade")
     items = specification["items"]
@@ -86,8 +68,7 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
     if chosen.get("budget") is not None and limit is not None:
         # A budget is kept as the limit too, which is the smaller one where a store that is older was given both.
         chosen["budget"], limit = limit, None
-    make: Any = cls
-    algorithm: Identifier = make(
+    return line.cls(
         _rows_from(specification["arms"]),
         None if items is None else _rows_from(items),
         _objective_from(specification["objective"]),
@@ -97,15 +78,6 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
         rng=_generator(specification["rng"]),
         **chosen,
     )
-    return algorithm
-
-
-def _option(algorithm: Any, name: str) -> Any:
-    """The value of a constructor's argument."""
-    value = getattr(algorithm, "burn_in_kind" if name == "burn_in" else name)
-    if name == "variance_bounds" and value is not None and not np.isfinite(value[1]):
-        return None
-    return value
 
 
 def _plain(value: Any) -> Any:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from convexdesign.algorithms import ALGORITHMS
 from convexdesign.experiment.ledger import Ledger, Phase
-from convexdesign.experiment.specification import ALGORITHMS
 from convexdesign.identification import Identifier, MartingaleElimination, Status
-from convexdesign.identification.contradiction import VOID
-from convexdesign.identification.identifier import MOST_SAMPLES
+from convexdesign.identification.assumption_checks import VOID
 
 __all__ = ["Standing", "guarantee", "standing_of"]
 
@@ -67,14 +66,13 @@ class Standing:
 def standing_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> Standing:
     """The state that a ledger and the algorithm that followed it are in."""
     asked = ledger.open
-    standing = algorithm.standing
-    survivors, above, below = (tuple(side.tolist()) for side in (standing.undecided, standing.above, standing.below))
+    survivors, above, below = (tuple(side) for side in algorithm.partition.record().values())
     counted = [a for a in ledger.batches if not a.set_aside]
     budget = getattr(algorithm, "budget", None)
     guess = algorithm.confidence() if isinstance(algorithm, MartingaleElimination) and algorithm.rounds else None
     return Standing(
         phase=ledger.phase,
-        algorithm=ALGORITHMS[ledger.specification["algorithm"]][0].__name__,
+        algorithm=ALGORITHMS[ledger.specification["algorithm"]].cls.__name__,
         delta=algorithm.delta,
         rounds=sum(round_.aggregated is not None for round_ in ledger.rounds),
         survivors=survivors,
@@ -92,7 +90,7 @@ def standing_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) ->
         void=bool(violations),
         stopped=ledger.stopped,
         events=ledger.events,
-        max_samples=None if budget is not None or algorithm.max_samples == MOST_SAMPLES else algorithm.max_samples,
+        max_samples=None if budget is not None else algorithm.max_samples,
         budget=budget,
         best_guess=None if guess is None else guess.answer,
         p_value=None if guess is None else 1.0 - guess.answer_confidence,

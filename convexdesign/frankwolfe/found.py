@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.certificate import Witness
-from convexdesign.outcome import Status
+from convexdesign.design import Status
 
 __all__ = ["Found"]
 

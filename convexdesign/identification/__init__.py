@@ -5,19 +5,16 @@ All algorithms ask and tell: `while not algo.done: batch = algo.ask(); algo.tell
 `algo.result()`. They know the arms, the items and what they are told, never the truth.
 """
 
-from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn
+from convexdesign.identification.assumption_checks import GuaranteeWarning
+from convexdesign.identification.baselines import OracleAllocation, StaticAllocation
 from convexdesign.identification.bounds import Complexity, complexity, lower_bound, psi_star, rho_star, upper_bound
-from convexdesign.identification.burn_in import burn_in_budget
-from convexdesign.identification.contradiction import GuaranteeWarning
-from convexdesign.identification.gap_elimination import GapElimination
+from convexdesign.identification.burn_in import AdaptiveBurnIn, burn_in_budget
 from convexdesign.identification.hrage import HRage
 from convexdesign.identification.identifier import Identifier
 from convexdesign.identification.martingale_elimination import MartingaleElimination
-from convexdesign.identification.oracle import OracleAllocation
-from convexdesign.identification.rage import Rage
+from convexdesign.identification.objectives import BestArm, LevelSet, true_answer
+from convexdesign.identification.rage import GapElimination, Rage
 from convexdesign.identification.result import Confidence, Result, Round, Status
-from convexdesign.identification.static import StaticAllocation
-from convexdesign.problem.objectives import BestArm, LevelSet, true_answer
 
 __all__ = [
     "AdaptiveBurnIn",

@@ -17,7 +17,7 @@ from convexdesign.rounding import sparsify
 from convexdesign.solve import solve
 from convexdesign.typing import Floats
 
-__all__ = ["Allocate", "Allocation", "allocate", "packed", "thinned", "unpacked", "value_on"]
+__all__ = ["Allocation", "DesignSolver", "allocate", "packed", "thinned", "unpacked", "value_on"]
 
 
 # A design this close to optimal costs a hundredth of a percent of the samples; validity does not depend on it.
@@ -47,12 +47,16 @@ class Allocation:
         return {"weights": packed(self.weights), "value": self.value, "bound": self.bound}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any], n: int) -> Allocation:
-        """The allocation over n arms that `record` gave, bit for bit."""
-        return cls(unpacked(record["weights"], n), float(record["value"]), float(record["bound"]))
+    def from_record(cls, record: Mapping[str, Any] | None, n: int) -> Allocation | None:
+        """The allocation over n arms that `record` gave, bit for bit; None for None."""
+        return (
+            None
+            if record is None
+            else cls(unpacked(record["weights"], n), float(record["value"]), float(record["bound"]))
+        )
 
 
-class Allocate(Protocol):
+class DesignSolver(Protocol):
     """Whatever solves designs for an algorithm: `allocate`, or a function with its contract."""
 
     def __call__(self, problem: DesignProblem, tol: float = ..., remember: bool = True) -> Allocation: ...

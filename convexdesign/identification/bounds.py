@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.identification.allocations import Allocation, allocate
-from convexdesign.identification.goals import Goal, goal_for
 from convexdesign.identification.identifier import probability
+from convexdesign.identification.objectives import BestArm, Items, Objective, checked_objective
 from convexdesign.problem.labels import COORDINATES
-from convexdesign.problem.objectives import BestArm, Objective
 from convexdesign.problem.read import Rows, aligned, read_positive, read_rows, read_vector
 from convexdesign.typing import Floats
 
@@ -58,22 +57,20 @@ def complexity(
     >>> round(c.psi_star, 3), round(c.rho_star, 3), c.kappa
     (266.915, 483.404, 20.0)
     """
-    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
-    psi = _oracle(rows, goal, truth, variance)
-    rho = _oracle(rows, goal, truth, np.full_like(variance, variance.max()))
-    return Complexity(psi.value, rho.value, psi.bound, rho.bound, float(variance.max() / variance.min()))
+    world = _Instance.read(arms, items, theta, objective, noise_variance)
+    psi, rho = world.oracle(), world.oracle(heteroskedastic=False)
+    kappa = float(world.variance.max() / world.variance.min())
+    return Complexity(psi.value, rho.value, psi.bound, rho.bound, kappa)
 
 
 def psi_star(arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike) -> float:
     """psi* of an instance, see `complexity`."""
-    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
-    return _oracle(rows, goal, truth, variance).value
+    return _Instance.read(arms, items, theta, objective, noise_variance).oracle().value
 
 
 def rho_star(arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike) -> float:
     """rho* of an instance, max s² times the value for noise of variance one, see `complexity`."""
-    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
-    return _oracle(rows, goal, truth, np.full_like(variance, variance.max())).value
+    return _Instance.read(arms, items, theta, objective, noise_variance).oracle(heteroskedastic=False).value
 
 
 def lower_bound(
@@ -95,9 +92,9 @@ def lower_bound(
     >>> round(I.lower_bound(world.arms, None, world.theta, I.BestArm(), world.noise_variance, 0.05))
     1132
     """
-    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
+    world = _Instance.read(arms, items, theta, objective, noise_variance)
     factor = 2.0 * np.log(1.0 / (2.4 * probability(delta)))
-    return float(max(0.0, factor) * _oracle(rows, goal, truth, variance).bound)
+    return float(max(0.0, factor) * world.oracle().bound)
 
 
 def upper_bound(
@@ -116,34 +113,49 @@ def upper_bound(
     one more pull a round is what Caratheodory's theorem leaves. Raises InputError for gaps above 2, which the theorem
     does not cover: rescale the rewards. Source: Weltz et al. (2023), Theorem 2 and appendices F and G.
     """
-    rows, goal, truth, variance = _instance(arms, items, theta, objective, noise_variance)
-    psi = _oracle(rows, goal, truth, variance).value
-    gaps = goal.gaps(truth)
+    world = _Instance.read(arms, items, theta, objective, noise_variance)
+    psi, gaps = world.oracle().value, world.objective.gaps(world.items, world.theta)
     if gaps.max() > 2.0:
         raise InputError(
             f"item {int(np.argmax(gaps))} has gap {gaps.max():g}; Theorem 2 covers gaps up to 2: rescale the rewards"
         )
     rounds = np.ceil(np.log2(4.0 / gaps[gaps > 0].min()))
-    constant = 384.0 if isinstance(objective, BestArm) else 96.0
-    d = rows.values.shape[1]
-    confidence = np.log(8.0 * rounds**2 * goal.values.shape[0] / probability(delta))
+    constant = 384.0 if isinstance(world.objective, BestArm) else 96.0
+    m, d = world.items.values.shape
+    confidence = np.log(8.0 * rounds**2 * m / probability(delta))
     return float(burn_in + rounds * (d * (d + 1) / 2 + 1) + constant * rounds * confidence * psi)
 
 
-def _instance(
-    arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike
-) -> tuple[Rows, Goal, Floats, Floats]:
-    rows = read_rows(arms, "arms")
-    n, d = rows.values.shape
-    goal = goal_for(objective, rows if items is None else aligned(rows, read_rows(items, "items"), "items"))
-    variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive", rows.names)
-    if variance is None:
-        raise InputError("noise_variance is None; give the noise VARIANCES, a scalar or one per arm")
-    return rows, goal, read_vector(theta, "theta", d, rows.columns, COORDINATES), variance
+@dataclass(frozen=True, eq=False)
+class _Instance:
+    """What the bounds are about, checked: arms, items, theta (d,), objective and VARIANCES (n,)."""
 
+    arms: Rows
+    items: Items
+    theta: Floats
+    objective: Objective
+    variance: Floats
 
-def _oracle(rows: Rows, goal: Goal, theta: Floats, variance: Floats) -> Allocation:
-    problem = goal.oracle(rows, theta, variance)
-    if problem is None:
-        raise InputError("there is nothing to identify: give at least two different items (or one that is not zero)")
-    return allocate(problem, tol=TOLERANCE)
+    @classmethod
+    def read(
+        cls, arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike
+    ) -> _Instance:
+        rows = read_rows(arms, "arms")
+        n, d = rows.values.shape
+        objective = checked_objective(objective)
+        asked = rows if items is None else aligned(rows, read_rows(items, "items"), "items")
+        variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive", rows.names)
+        if variance is None:
+            raise InputError("noise_variance is None; give the noise VARIANCES, a scalar or one per arm")
+        truth = read_vector(theta, "theta", d, rows.columns, COORDINATES)
+        return cls(rows, Items(np.asarray(asked.values, dtype=float)), truth, objective, variance)
+
+    def oracle(self, heteroskedastic: bool = True) -> Allocation:
+        """The oracle's allocation, for the true variances or with the largest on every arm."""
+        variance = self.variance if heteroskedastic else np.full_like(self.variance, self.variance.max())
+        problem = self.objective.oracle(self.arms, self.items, self.theta, variance)
+        if problem is None:
+            raise InputError(
+                "there is nothing to identify: give at least two different items (or one that is not zero)"
+            )
+        return allocate(problem, tol=TOLERANCE)

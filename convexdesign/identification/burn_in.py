@@ -1,26 +1,56 @@
-"""How long HEAD must run before its variances can be trusted: named budgets, from the paper's to a sharp one."""
+"""How long HEAD must run before its variances can be trusted: named budgets, and a burn-in that finds out by itself."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from convexdesign.errors import InputError
-from convexdesign.estimation import HeadPlan, Proportions, plan_head
+from convexdesign.estimation import (
+    HeadPlan,
+    Observations,
+    Proportions,
+    Resumable,
+    VarianceModel,
+    least_squares,
+    plan_head,
+)
 from convexdesign.estimation.error_bound import Noise
-from convexdesign.problem.read import Rows
+from convexdesign.estimation.head import mean_squared_residuals
+from convexdesign.estimation.variance_model import fit_variance_model
+from convexdesign.identification.variance_intervals import IntervalBound
+from convexdesign.problem.read import Rows, read_rows
+from convexdesign.typing import Counts, Floats
 
-__all__ = ["BURN_INS", "burn_in_budget", "check_burn_in", "head_plan"]
+__all__ = [
+    "BURN_INS",
+    "BURN_IN_SHARE",
+    "AdaptiveBurnIn",
+    "Phase",
+    "burn_in_budget",
+    "check_burn_in",
+    "head_plan",
+    "positive",
+    "pulls_for",
+]
 
 BURN_INS = ("sharp", "adaptive", "paper", "released")
+# The share of an identification's delta that its burn-in may spend.
+BURN_IN_SHARE = 0.5
 # The sharp budget is found to this relative accuracy, from above.
 BUDGET_TOLERANCE = 1e-3
 # Beyond this many numbers the designs of a set of arms are not kept for a next time.
 REMEMBERED_ENTRIES = 200_000
+# What a plugged-in variance may be off: U <= (1 + 1/2) sigma-hat² and L >= (1 - 1/2) sigma-hat² for some sigma-hat²
+# exactly when U <= 3 L.
+SHARE = 0.5
+# What stands for a variance that the rewards deny: nothing smaller can be divided by.
+LEAST, LEAST_SHARE = 1e-70, 1e-12
 
 
 @dataclass(frozen=True)
@@ -52,7 +82,8 @@ def burn_in_budget(
 ) -> int:
     """Pulls after which |clipped sigma-hat_x² - s_x²| <= sigma-hat_x²/2 for all arms, except with probability delta/2.
 
-    variance_bounds = (low, high) on VARIANCES, kappa = high/low; n arms in R^d; delta is that of the identification.
+    delta is that of the identification, half of which its burn-in may spend. variance_bounds = (low, high) on VARIANCES,
+    kappa = high/low; n arms in R^d.
 
     - "paper": 4 C' log(n/delta) kappa² d², C' = 2000, and one pull per supporting arm and stage for rounding.
       (Weltz et al. (2023), appendix E)
@@ -69,17 +100,24 @@ def burn_in_budget(
     >>> burn_in_budget("released", plan_head(experiment_2().arms), (0.2, 1.0), 0.05)
     2519886
     """
+    return pulls_for(kind, plan, variance_bounds, BURN_IN_SHARE * delta, noise)
+
+
+def pulls_for(
+    kind: str, plan: HeadPlan, variance_bounds: tuple[float, float], failure: float, noise: Noise = "gaussian"
+) -> int:
+    """`burn_in_budget`, given the probability of failure that the burn-in may spend."""
     check_burn_in(kind, variance_bounds)
     low, high = variance_bounds
     n, d = plan.arms.values.shape
     kappa = high / low
     if kind == "released":
         # kappa² to twelve digits: 1/.2 must be five.
-        return int(np.floor(4.0 * 385.0 * d**2 * np.log(12.0 * n / delta) * float(f"{kappa**2:.12g}")))
+        return int(np.floor(4.0 * 385.0 * d**2 * np.log(6.0 * n / failure) * float(f"{kappa**2:.12g}")))
     if kind == "paper":
         rounding = np.count_nonzero(plan.weights_1) + np.count_nonzero(plan.weights_2)
-        return int(np.ceil(4.0 * 2000.0 * np.log(n / delta) * kappa**2 * d**2)) + int(rounding)
-    return sharp_budget(plan, kappa, delta / 2.0, noise)
+        return int(np.ceil(4.0 * 2000.0 * np.log(n / (2.0 * failure)) * kappa**2 * d**2)) + int(rounding)
+    return sharp_budget(plan, kappa, failure, noise)
 
 
 def check_burn_in(kind: str, variance_bounds: tuple[float, float]) -> None:
@@ -120,3 +158,138 @@ def least_budget(enough: Callable[[int], bool], least: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """One phase: pulls so far, HEAD's model from all of them, and intervals (n,), (n,) for the VARIANCES."""
+
+    number: int
+    samples: int
+    model: VarianceModel
+    low: Floats
+    high: Floats
+
+
+class AdaptiveBurnIn(Resumable):
+    """Phases p = 1, 2, ... of HEAD with 2^(p-1) times the first budget, until |sigma-hat_x² - s_x²| <= sigma-hat_x²/2.
+
+    variance_bounds: (low, high) on the VARIANCES, or None for (0, inf): they need not be tight, and neither is needed.
+    delta: probability that the promise fails. plan: HEAD's designs, budget: the first one, where they are known already.
+    `variances`, once done: sigma-hat_x², (n,). `phases`: one Phase each.
+
+    **Why it is right.** The pulls of every phase are fixed beforehand: N_p = 2^(p-1) N_1 in all, in HEAD's two split
+    stages, those of earlier phases included. Only the phase at which to stop depends on rewards. Let E_p be the event of
+    `IntervalBound` for the pulls of phase p with failure probability delta_p = delta / (p (p + 1)): its probability is
+    about fixed pulls and the true variances, so it does not matter that the phase was reached. By the union bound all
+    E_p hold together with probability at least 1 - Σ_p delta / (p (p + 1)) = 1 - delta. On that event, and if the
+    known bounds are right, every interval [L_x, U_x] of every phase holds s_x² (see `IntervalBound.intervals`: upper
+    ends that come from upper ends), hence so do the intersections over phases. The burn-in stops when U_x <= 3 L_x for
+    every arm. Then U_x/1.5 <= 2 L_x, and sigma-hat_x², the estimate clipped to [U_x/1.5, 2 L_x], satisfies
+    s_x² <= U_x <= 1.5 sigma-hat_x² and s_x² >= L_x >= 0.5 sigma-hat_x²: the promise.
+
+    **Why it stops.** Deviations shrink like N^(-1/2) (up to the logarithm of p), so U_x/L_x tends to 1 where
+    s_x² > 0. With bounds low and high it stops at the latest when N_p reaches the sharp budget for them at delta_p. The
+    first budget is the sharp one for kappa = 1, below which no data can suffice.
+    """
+
+    def __init__(
+        self,
+        arms: Any,
+        delta: float,
+        variance_bounds: tuple[float, float] | None = None,
+        noise: Noise = "gaussian",
+        *,
+        plan: HeadPlan | None = None,
+        budget: int | None = None,
+    ) -> None:
+        self._rows: Rows = read_rows(arms, "arms")
+        n = self._rows.values.shape[0]
+        super().__init__(n)
+        self.delta = delta
+        self.bounds = (0.0, float("inf")) if variance_bounds is None else variance_bounds
+        self.noise: Noise = noise
+        self.plan = head_plan(self._rows) if plan is None else plan
+        self.first_budget = sharp_budget(self.plan, 1.0, self._share(1), noise) if budget is None else budget
+        self.phases: tuple[Phase, ...] = ()
+        self.variances: Floats | None = None
+        self._low, self._high = np.full(n, self.bounds[0]), np.full(n, self.bounds[1])
+        self._stages = [Observations.empty(n), Observations.empty(n)]
+        self._in_stage_2 = False
+
+    @property
+    def done(self) -> bool:
+        return self.variances is not None
+
+    @property
+    def samples(self) -> int:
+        """Pulls told so far."""
+        return sum(stage.total for stage in self._stages)
+
+    @property
+    def pulls(self) -> tuple[Counts, Counts]:
+        """The pulls (n,), (n,) of the two stages so far."""
+        return self._stages[0].count, self._stages[1].count
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether some interval is empty: the known bounds are wrong, or the probability delta has struck."""
+        return bool(np.any(self._low > self._high))
+
+    def _share(self, phase: int) -> float:
+        return self.delta / (phase * (phase + 1))
+
+    def _next_counts(self) -> Counts:
+        stage = int(self._in_stage_2)
+        planned = self.plan.counts(self.first_budget * 2 ** len(self.phases))[stage]
+        # Rounding may give an arm fewer pulls of a larger budget; pulls made stay made.
+        return np.maximum(planned - self._stages[stage].count, 0)
+
+    def _absorb(self, observations: Observations) -> None:
+        stage = int(self._in_stage_2)
+        merged = self._stages[stage].merge(observations)
+        if not self._in_stage_2:
+            self._stages[0], self._in_stage_2 = merged, True
+            return
+        model = self._fit(merged)  # may raise; nothing has changed yet
+        self._stages[1], self._in_stage_2 = merged, False
+        number = len(self.phases) + 1
+        bound = IntervalBound.of(self.plan, self._stages[0].count, merged.count, self._share(number), self.noise)
+        low, high = bound.intervals(model.unclipped, *self.bounds)
+        self._low, self._high = np.maximum(self._low, low), np.minimum(self._high, high)
+        self.phases = (*self.phases, Phase(number, self.samples, model, self._low, self._high))
+        # Empty intervals cannot get better: stop with what there is, and `contradicted` says that it is worth nothing.
+        if self.contradicted or np.all((1.0 - SHARE) * self._high <= (1.0 + SHARE) * self._low):
+            self.variances = _within(model.unclipped, self._low, self._high)
+
+    def _fit(self, stage_2: Observations) -> VarianceModel:
+        theta = least_squares(self._rows, self._stages[0]).theta
+        return fit_variance_model(
+            "HEAD, adaptive budget",
+            self._rows,
+            stage_2.count,
+            mean_squared_residuals(self._rows.values, stage_2, theta),
+            theta=theta,
+            variance_bounds=None,
+            all_counts=self._stages[0].count + stage_2.count,
+            no_bound_because="its intervals are in AdaptiveBurnIn.phases",
+        )
+
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
+        """Nothing but its counts is behind a batch."""
+
+    def _result(self) -> Floats:
+        assert self.variances is not None
+        return self.variances
+
+
+def _within(estimates: Floats, low: Floats, high: Floats) -> Floats:
+    """The estimates clipped to [high/1.5, 2 low]."""
+    least, most = high / (1.0 + SHARE), low / (1.0 - SHARE)
+    clipped = np.clip(estimates, np.minimum(least, most), np.maximum(least, most))
+    return positive(clipped)
+
+
+def positive(variances: Floats) -> Floats:
+    """The variances (n,), positive and within 1e12 of the largest whatever happens: contradicted ones may be anything."""
+    return np.maximum(variances, max(LEAST_SHARE * float(variances.max()), LEAST))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,26 +12,32 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError, SolverError
 from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
 from convexdesign.estimation.error_bound import Noise
-from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn, positive
 from convexdesign.identification.allocations import allocate, packed, unpacked
-from convexdesign.identification.burn_in import BURN_INS, burn_in_budget, check_burn_in, head_plan
-from convexdesign.identification.gap_elimination import GapElimination
-from convexdesign.identification.identifier import CONTRADICTION_LEVEL, noise_up_to
+from convexdesign.identification.assumption_checks import LEVEL, arm_name
+from convexdesign.identification.burn_in import (
+    BURN_IN_SHARE,
+    BURN_INS,
+    AdaptiveBurnIn,
+    check_burn_in,
+    head_plan,
+    positive,
+    pulls_for,
+)
+from convexdesign.identification.identifier import VARIANCES, checked_noise, noise_up_to
+from convexdesign.identification.rage import GapElimination
 from convexdesign.identification.result import Status
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.objectives import BestArm, Objective
-from convexdesign.problem.read import read_positive
-from convexdesign.typing import Floats
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["HRage"]
 
-
 # Of the probability that a warning is wrong, what the burn-in gets; later batches get the rest.
-BURN_IN_SHARE = 0.5
+WARNING_SHARE = 0.5
 MARGINS = ("achieved", "fixed")
 
 
+@dataclass(eq=False, repr=False)
 class HRage(GapElimination):
     """Burn-in with HEAD until every variance is known to a factor of 1.5, then rounds with weighted designs.
 
@@ -47,8 +54,8 @@ class HRage(GapElimination):
     and always so for the burn-ins "paper" and "released".
     known_variances: (n,) or scalar VARIANCES; no burn-in then, and shorter rounds. Other arguments as in `Identifier`.
 
-    `variances` holds the plugged-in variances (n,) after the burn-in, `burn_in` the estimator with all its state, made
-    when its first batch is planned.
+    `variances` holds the plugged-in variances (n,) after the burn-in, `estimator` that of the burn-in with all its state,
+    made when its first batch is planned.
     Source: Weltz et al. (2023), section 4, algorithm H-RAGE; intervals: `IntervalBound`.
 
     >>> import convexdesign as cd
@@ -60,107 +67,94 @@ class HRage(GapElimination):
     ((0,), 'IDENTIFIED')
     """
 
-    def __init__(
-        self,
-        arms: Any,
-        items: Any | None = None,
-        objective: Objective = BestArm(),  # noqa: B008  (a frozen value)
-        delta: float = 0.05,
-        variance_bounds: Sequence[float] | None = None,
-        burn_in: str = "sharp",
-        known_variances: ArrayLike | None = None,
-        *,
-        noise: Noise = "gaussian",
-        margin: str = "achieved",
-        epsilon: float = 0.0,
-        max_samples: int | None = None,
-        rng: np.random.Generator | int | None = None,
-    ) -> None:
-        super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=max_samples, rng=rng)
-        if burn_in not in BURN_INS:
-            raise InputError(f"burn_in is {burn_in!r}; choose one of {', '.join(BURN_INS)}")
-        if noise not in ("gaussian", "sub-gaussian"):
-            raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
-        if margin not in MARGINS:
-            raise InputError(f"margin is {margin!r}; choose one of {', '.join(MARGINS)}")
-        self.noise: Noise = noise
-        self.margin = margin
-        remedy, names = "a noise VARIANCE must be positive", self._arm_rows.names
-        self.known_variances = read_positive(known_variances, "known_variances", self.arms.shape[0], remedy, names)
-        needs = None if burn_in == "adaptive" or self.known_variances is not None else f"burn_in={burn_in!r}"
-        self.variance_bounds = variance_range(variance_bounds, needs)
-        self.variances: Floats | None = self.known_variances
+    variance_bounds: Sequence[float] | None = field(default=None, metadata=VARIANCES)
+    burn_in: str = "sharp"
+    known_variances: ArrayLike | None = field(default=None, metadata=VARIANCES)
+    _: KW_ONLY
+    noise: Noise = "gaussian"
+    margin: str = "achieved"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.burn_in not in BURN_INS:
+            raise InputError(f"burn_in is {self.burn_in!r}; choose one of {', '.join(BURN_INS)}")
+        checked_noise(self.noise)
+        if self.margin not in MARGINS:
+            raise InputError(f"margin is {self.margin!r}; choose one of {', '.join(MARGINS)}")
+        self._delta_burn_in = BURN_IN_SHARE * self.delta
+        self.known_variances = self.variances = self._positive(self.known_variances, "known_variances")
+        needs = None if self.burn_in == "adaptive" or self.known_variances is not None else f"burn_in={self.burn_in!r}"
+        self.variance_bounds = self._bounds = variance_range(self.variance_bounds, needs)
         self._least_variances: Floats | None = None
         # Ends of the variances by the burn-in, wide enough for warnings.
         self._believable: tuple[Floats, Floats] | None = None
-        self.burn_in_kind = burn_in
-        if needs is not None and self.variance_bounds is not None:
-            check_burn_in(burn_in, self.variance_bounds)
-        self.burn_in: Head | AdaptiveBurnIn | None = None
+        if needs is not None and self._bounds is not None:
+            check_burn_in(self.burn_in, self._bounds)
+        self.estimator: Head | AdaptiveBurnIn | None = None
 
     @property
     def variance_model(self) -> VarianceModel | None:
         """HEAD's model of the noise from the burn-in; None before it ends, or without one."""
-        if isinstance(self.burn_in, AdaptiveBurnIn):
-            return self.burn_in.phases[-1].model if self.burn_in.done else None
-        return self.burn_in.result() if self.burn_in is not None and self.burn_in.done else None
+        if isinstance(self.estimator, AdaptiveBurnIn):
+            return self.estimator.phases[-1].model if self.estimator.done else None
+        return self.estimator.result() if self.estimator is not None and self.estimator.done else None
 
     def _start_burn_in(self, plan: HeadPlan | None = None, budget: int | None = None) -> Head | AdaptiveBurnIn:
         """The burn-in over the arms that can be pulled; its designs and budget are found where they are not given."""
-        rows, kind = self._usable_rows, self.burn_in_kind
+        rows, kind = self._usable_rows, self.burn_in
         if plan is None:
-            own = self._allocate is not allocate
+            own = self.design_solver is not allocate
             plan = head_plan(rows, self._proportions if own else None)
         if kind == "adaptive":
-            return AdaptiveBurnIn(rows, self.delta / 2.0, self.variance_bounds, self.noise, plan=plan, budget=budget)
-        assert self.variance_bounds is not None
+            return AdaptiveBurnIn(rows, self._delta_burn_in, self._bounds, self.noise, plan=plan, budget=budget)
+        assert self._bounds is not None
         if budget is None:
-            budget = burn_in_budget(kind, plan, self.variance_bounds, self.delta, self.noise)
+            budget = pulls_for(kind, plan, self._bounds, self._delta_burn_in, self.noise)
             if kind != "sharp":  # which is the least that is long enough
                 self._refuse_short_burn_in(plan, budget)
-        return Head(rows, budget, self.variance_bounds, plan=plan)
+        return Head(rows, budget, self._bounds, plan=plan)
 
     def _refuse_short_burn_in(self, plan: HeadPlan, budget: int) -> None:
         """SolverError where `sharp_error_bound` does not prove the promise for these pulls.
 
         It does for optimal designs and every named budget; "paper" and "released" do not look at the design.
         """
-        assert self.variance_bounds is not None
-        low, high = self.variance_bounds
-        error = plan.sharp_error_bound(*plan.counts(budget), high=high, delta=self.delta / 2.0, noise=self.noise)
+        assert self._bounds is not None
+        low, high = self._bounds
+        error = plan.sharp_error_bound(*plan.counts(budget), high=high, delta=self._delta_burn_in, noise=self.noise)
         if not float(error.max()) <= low / 2.0:
             raise SolverError(
-                f"burn_in={self.burn_in_kind!r} is {budget} pulls, which leave errors of up to {error.max():.3g} in the "
+                f"burn_in={self.burn_in!r} is {budget} pulls, which leave errors of up to {error.max():.3g} in the "
                 f"variances where {low / 2.0:.3g} is allowed; use burn_in='sharp'"
             )
 
     def _proportions(self, problem: DesignProblem, tol: float) -> Floats:
-        return self._allocate(problem, tol=tol).weights
+        return self.design_solver(problem, tol=tol).weights
 
     def _forget_designs(self) -> None:
         super()._forget_designs()
         if self.variances is None:
             # What the burn-in has measured belongs to another design: it starts again on the arms that are left.
-            self.burn_in = None
+            self.estimator = None
 
-    def memory(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """Who was left, the design of the open batch, and those of the burn-in while it lasts."""
-        remembered = super().memory()
-        if self.burn_in is None or self.variances is not None:
+        remembered = super().state_dict()
+        if self.estimator is None or self.variances is not None:
             return remembered
-        budget = self.burn_in.budget if isinstance(self.burn_in, Head) else self.burn_in.first_budget
-        first, second = packed(self.burn_in.plan.weights_1), packed(self.burn_in.plan.weights_2)
+        budget = self.estimator.budget if isinstance(self.estimator, Head) else self.estimator.first_budget
+        first, second = packed(self.estimator.plan.weights_1), packed(self.estimator.plan.weights_2)
         return remembered | {"burn_in": {"budget": budget, "stage_1": first, "stage_2": second}}
 
-    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
-        super()._recall(memory, counts)
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
+        super()._restore(state, counts)
         if self.variances is not None:
             return
-        if self.burn_in is None:
-            record, n = memory["burn_in"], self._usable.size
+        if self.estimator is None:
+            record, n = state["burn_in"], self.usable.size
             weights = (unpacked(record[stage], n) for stage in ("stage_1", "stage_2"))
-            self.burn_in = self._start_burn_in(HeadPlan.of(self._usable_rows, *weights), record["budget"])
-        self.burn_in.resume(counts[self._usable], {})
+            self.estimator = self._start_burn_in(HeadPlan.of(self._usable_rows, *weights), record["budget"])
+        self.estimator.load_state_dict({}, counts[self.usable])
 
     @property
     def assumption(self) -> str:
@@ -168,8 +162,8 @@ class HRage(GapElimination):
             return noise_up_to("the known ones")
         law = "Gaussian" if self.noise == "gaussian" else "strictly sub-Gaussian"
         between = ""
-        if self.variance_bounds is not None:
-            low, high = self.variance_bounds
+        if self._bounds is not None:
+            low, high = self._bounds
             between = f" between {low:g} and {high:g}"
         return f"rewards have means x'theta and independent {law} noise of variances x'Sigma x{between}"
 
@@ -185,41 +179,43 @@ class HRage(GapElimination):
             # What the burn-in says, at the level of warnings, which is far stricter than delta; rewards that deny it also
             # tell of noise that is no quadratic form x'Sigma x.
             return self._believable
-        return self.variance_bounds
+        return self._bounds
 
     def _remedy(self) -> str:
         if self.known_variances is not None or self.variance_model is None:
             return super()._remedy()
         other = "use MartingaleElimination, which holds for VARIANCES of any form, or known_variances, and start again"
         ends = self._believable
-        if self.variance_bounds is None or (ends is not None and bool(np.all(ends[0] <= ends[1]))):
+        if self._bounds is None or (ends is not None and bool(np.all(ends[0] <= ends[1]))):
             # Wider bounds would not help: the limits are those of the fitted model.
             return f"the limits are what the model x'Sigma x allows, so that the noise is of another form; {other}"
         return f"give wider bounds and start again; if they are right, the noise is not of the form x'Sigma x: {other}"
 
-    def _doubt(self, observations: Observations, share: float = 1.0) -> str | None:
+    def _violation(self, observations: Observations, share: float = 1.0) -> str | None:
         if self._believable is None:
-            return super()._doubt(observations, share if self.known_variances is not None else share - BURN_IN_SHARE)
+            return super()._violation(
+                observations, share if self.known_variances is not None else share - WARNING_SHARE
+            )
         low, high = self._believable
         empty = np.flatnonzero(low > high)
         if empty.size and self.variance_model is not None:
             arm = int(empty[0])
-            estimate = self.variance_model.unclipped[int(np.flatnonzero(self._usable == arm)[0])]
+            estimate = self.variance_model.unclipped[int(np.flatnonzero(self.usable == arm)[0])]
+            name = arm_name(self.arm_rows, arm)
             return (
-                f"the burn-in estimates variance {estimate:g} for arm {self._arm_name(arm)}, outside the bounds; no variances "
-                "fit both"
+                f"the burn-in estimates variance {estimate:g} for arm {name}, outside the bounds; no variances fit both"
             )
-        return super()._doubt(observations, share - BURN_IN_SHARE)
+        return super()._violation(observations, share - WARNING_SHARE)
 
     def _plan(self) -> NDArray[Any] | Status:
         if self.variances is not None:
             return super()._plan()
-        if self.burn_in is None:
-            self.burn_in = self._start_burn_in()
-        if isinstance(self.burn_in, Head) and self._burn_in_left(self.burn_in) > self.pulls_left:
+        if self.estimator is None:
+            self.estimator = self._start_burn_in()
+        if isinstance(self.estimator, Head) and self._burn_in_left(self.estimator) > self.pulls_left:
             # A burn-in that cannot be finished would be wasted.
             return Status.UNDECIDED
-        return self._on_all_arms(self.burn_in.ask().counts)
+        return self._on_all_arms(self.estimator.ask().counts)
 
     def _burn_in_left(self, burn_in: Head) -> int:
         """The pulls that the burn-in still needs."""
@@ -229,29 +225,29 @@ class HRage(GapElimination):
         if self.variances is not None:
             super()._learn(observations)
             return
-        assert self.burn_in is not None
-        self.burn_in.tell(self.burn_in.ask(), observations.of_arms(self._usable))
+        assert self.estimator is not None
+        self.estimator.tell(self.estimator.ask(), observations.of_arms(self.usable))
         self.burn_in_samples += observations.total
-        if self.burn_in.done:
+        if self.estimator.done:
             least, self.variances = self._proven()
             self._least_variances = least
             self._believable = self._ends_for_warnings()
 
     def _proven(self) -> tuple[Floats | None, Floats]:
         """Lower ends, if the margin is the achieved one, and the variances (n,) to plug in: upper ends or estimates."""
-        burn_in = self.burn_in
+        burn_in = self.estimator
         if isinstance(burn_in, AdaptiveBurnIn):
             low, high = burn_in.phases[-1].low, burn_in.phases[-1].high
             estimates = burn_in.result()
         else:
             assert isinstance(burn_in, Head)
-            assert self.variance_bounds is not None
+            assert self._bounds is not None
             model = burn_in.result()
             estimates = model.variances
             # The event of the burn-in's budget, for the pulls that were made: its probability is not spent twice.
-            bound = IntervalBound.of(burn_in.plan, burn_in.stage_1, burn_in.stage_2, self.delta / 2.0, self.noise)
-            low, high = bound.intervals(model.unclipped, *self.variance_bounds)
-        if self.margin == "fixed" or self.burn_in_kind in ("paper", "released"):
+            bound = IntervalBound.of(burn_in.plan, burn_in.stage_1, burn_in.stage_2, self._delta_burn_in, self.noise)
+            low, high = bound.intervals(model.unclipped, *self._bounds)
+        if self.margin == "fixed" or self.burn_in in ("paper", "released"):
             return None, self._of_all_arms(estimates, estimates.max())
         high = positive(high)
         return self._of_all_arms(low, 0.0), self._of_all_arms(high, high.max())
@@ -262,8 +258,8 @@ class HRage(GapElimination):
         The event of `IntervalBound` at that level, divided among the phases at which an adaptive burn-in might have ended.
         If the noise is as assumed the true variances lie between, but with that probability. None where nothing is known.
         """
-        burn_in, bounds = self.burn_in, self.variance_bounds or (0.0, np.inf)
-        level, (low, high) = BURN_IN_SHARE * CONTRADICTION_LEVEL, bounds
+        burn_in, bounds = self.estimator, self._bounds or (0.0, np.inf)
+        level, (low, high) = WARNING_SHARE * LEVEL, bounds
         if isinstance(burn_in, AdaptiveBurnIn):
             phase, pulls, model = len(burn_in.phases), burn_in.pulls, burn_in.phases[-1].model
             level /= phase * (phase + 1)
@@ -279,6 +275,6 @@ class HRage(GapElimination):
 
     def _of_all_arms(self, values: Floats, otherwise: float) -> Floats:
         """Values of the usable arms, (n,); arms that cannot be pulled play no part in what follows."""
-        full = np.full(self.arms.shape[0], otherwise)
-        full[self._usable] = values
+        full = np.full(self.n_arms, otherwise)
+        full[self.usable] = values
         return full

@@ -2,43 +2,67 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.errors import InputError
-from convexdesign.estimation import AskTell, Batch, Observations
-from convexdesign.identification.allocations import Allocate, Allocation, allocate
-from convexdesign.identification.contradiction import VOID, GuaranteeWarning, contradicted_arms, too_far_from_any_line
-from convexdesign.identification.goals import Goal, Standing, as_tuple, goal_for
-from convexdesign.identification.hidden import refuse_hidden
+from convexdesign.errors import InputError, UnidentifiableError
+from convexdesign.estimation import Batch, Observations, Resumable
+from convexdesign.estimation.row_space import row_space
+from convexdesign.identification.allocations import Allocation, DesignSolver, allocate
+from convexdesign.identification.assumption_checks import LEVEL, VOID, GuaranteeWarning, assumption_violation
+from convexdesign.identification.objectives import (
+    BestArm,
+    ItemPartition,
+    Items,
+    Objective,
+    as_tuple,
+    checked_objective,
+)
 from convexdesign.identification.result import Result, Round, Status
 from convexdesign.problem import DesignProblem, canonicalise
-from convexdesign.problem.objectives import Objective
-from convexdesign.problem.read import COPY_BELOW, Rows, aligned, read_rows
+from convexdesign.problem.read import COPY_BELOW, Rows, aligned, read_positive, read_rows
 from convexdesign.typing import Counts, Floats, Indices
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Identifier", "noise_up_to", "probability", "total_pulls", "whole_limit"]
+__all__ = [
+    "MOST_SAMPLES",
+    "PROBABILITY",
+    "PULLS",
+    "REWARDS",
+    "VARIANCES",
+    "Identifier",
+    "ProblemOver",
+    "checked_noise",
+    "noise_up_to",
+    "probability",
+    "total_pulls",
+    "whole_limit",
+]
 
 # A design problem for given arms (k, d) and their VARIANCES (k,).
-Statement = Callable[[Rows, Floats], DesignProblem]
+ProblemOver = Callable[[Rows, Floats], DesignProblem]
 
 # All pulls together must fit into int64 with room to spare.
 MOST_SAMPLES = 2**62
-# Probability that results are ever wrongly said to contradict what an algorithm assumes; all its tests share it.
-CONTRADICTION_LEVEL = 1e-6
+# More unidentifiable items than this are counted, not named.
+NAMED = 5
+# What options are measured in.
+PROBABILITY, REWARDS = {"unit": "probability"}, {"unit": "units of the rewards"}
+PULLS, VARIANCES = {"unit": "pulls"}, {"unit": "variances of the rewards"}
 
 
-class Identifier(AskTell):
+@dataclass(eq=False, repr=False)
+class Identifier(Resumable):
     """An ask/tell algorithm that answers a BestArm or LevelSet objective about items.
 
     arms: (n, d) what can be measured; items: (m, d) what is asked about, the arms by default. delta: the answer may
@@ -46,48 +70,50 @@ class Identifier(AskTell):
     max_samples: never ask for more pulls than this in all (2^62 where there is none). rng: accepted everywhere, used where
     something is random.
 
-    `rounds` holds a Round for each one told, `standing` what is known about the items now, `observations` all rewards.
+    `rounds` holds a Round for each one told, `partition` what is known about the items now, `observations` all rewards.
     Raises InputError for inputs that make no sense, UnidentifiableError for items outside the range of the arms.
 
-    A subclass implements `_plan` and `_learn`, and reports each finished round through `_close_round`.
+    The options that all algorithms have are the fields of this class; a subclass declares its own likewise and implements
+    `_plan`, `_learn` and `assumption`, and reports each finished round through `_close_round`.
     """
 
-    def __init__(
-        self,
-        arms: Any,
-        items: Any | None,
-        objective: Objective,
-        delta: float,
-        *,
-        epsilon: float,
-        max_samples: int | None,
-        rng: np.random.Generator | int | None,
-    ) -> None:
-        self._arm_rows = _kept(read_rows(arms, "arms"))
+    arms: Any
+    items: Any = None
+    objective: Objective = BestArm()  # noqa: RUF009  (a frozen value)
+    delta: float = field(default=0.05, metadata=PROBABILITY)
+    _: KW_ONLY
+    epsilon: float = field(default=0.0, metadata=REWARDS)
+    max_samples: int | None = field(default=None, metadata=PULLS)
+    rng: np.random.Generator | int | None = None
+
+    def __post_init__(self) -> None:
+        self.arm_rows = own = _kept(read_rows(self.arms, "arms"))
+        self.item_rows = own if self.items is None else _kept(aligned(own, read_rows(self.items, "items"), "items"))
+        # The arms (n, d) and the items (m, d).
+        self.arms, self.items = self.arm_rows.values, self.item_rows.values
         super().__init__(self.arms.shape[0])
-        own = self._arm_rows
-        self._item_rows = own if items is None else _kept(aligned(own, read_rows(items, "items"), "items"))
-        self.objective = objective
-        self.goal: Goal = goal_for(objective, self._item_rows)
-        self.delta = probability(delta)
-        self.epsilon = _nonnegative(epsilon)
-        self.max_samples = MOST_SAMPLES if max_samples is None else whole_limit("max_samples", max_samples)
-        self.rng = np.random.default_rng(rng)
-        self.observations = Observations.empty(self.arms.shape[0])
+        self.objective = checked_objective(self.objective)
+        self._items = Items(np.asarray(self.items, dtype=float))
+        self.delta, self.epsilon = probability(self.delta), _nonnegative(self.epsilon)
+        if self.max_samples is not None:
+            self.max_samples = whole_limit("max_samples", self.max_samples)
+        self.rng = np.random.default_rng(self.rng)
+        self.observations = Observations.empty(self.n_arms)
         self.burn_in_samples = 0
         self.rounds: tuple[Round, ...] = ()
-        self.standing: Standing = self.goal.start()
+        self.partition: ItemPartition = self.objective.start(self._items)
+        # What solves the designs, and the arms that can be pulled.
+        self.design_solver: DesignSolver = allocate
+        self.usable: Indices = np.arange(self.n_arms)
         self._status: Status | None = None
         self._planned: Counts | None = None
         self._warned = False
         self._in_vain = 0
-        self._allocate: Allocate = allocate
-        self._usable: Indices = np.arange(self.arms.shape[0])
-        if self.goal.settled(self.standing):
+        if self._settled:
             self._status = Status.IDENTIFIED
         else:
             # Items outside the range of the arms are refused here, not after the first batch.
-            canonicalise(self.goal.allocation(self._arm_rows, self.standing, np.ones(self.arms.shape[0])))
+            canonicalise(self._undecided(self.arm_rows, np.ones(self.n_arms)))
 
     # ---------------------------------------------------------------- what an algorithm adds
 
@@ -116,53 +142,44 @@ class Identifier(AskTell):
         """Arms whose whole span every design must cover; None where the undecided items decide that."""
         return None
 
-    def _refuse_hidden(self) -> None:
-        """UnidentifiableError where withdrawn arms have left something unknown that must be told."""
-        if self._usable.size < self.arms.shape[0]:
-            arms = np.asarray(self.arms[self._usable], dtype=float)
-            refuse_hidden(arms, self.goal, self.standing, self._span_needed())
+    def _undecided(self, arms: Rows, variances: Floats) -> DesignProblem:
+        """The allocation for what is undecided now."""
+        return self.objective.allocation(arms, self._items, self.partition, variances)
+
+    @property
+    def _settled(self) -> bool:
+        return self.objective.settled(self._items, self.partition)
 
     def _forget_designs(self) -> None:
         """Drop designs that are kept for later rounds: the arms they are over have changed."""
 
-    def _allocated(self, problem: Statement, variances: Floats, **options: Any) -> Allocation:
+    def _allocated(self, problem: ProblemOver, variances: Floats, **options: Any) -> Allocation:
         """The allocation over the arms that can be pulled, with weights (n,) over all arms; variances (n,)."""
-        found = self._allocate(problem(self._usable_rows, variances[self._usable]), **options)
-        whole = self._usable.size == self.arms.shape[0]
+        found = self.design_solver(problem(self._usable_rows, variances[self.usable]), **options)
+        whole = self.usable.size == self.n_arms
         return found if whole else replace(found, weights=self._on_all_arms(found.weights))
 
-    def _arm_name(self, i: int) -> str:
-        """What an arm is called in messages."""
-        names = self._arm_rows.names
-        return str(i) if names is None else f"{names[i]} (index {i})"
+    def _positive(self, values: ArrayLike | None, name: str) -> Floats | None:
+        """VARIANCES (n,) from a scalar or one per arm; None for None."""
+        return read_positive(values, name, self.n_arms, "a noise VARIANCE must be positive", self.arm_rows.names)
 
     @property
     def _usable_rows(self) -> Rows:
         """The arms that can be pulled."""
-        rows, usable = self._arm_rows, self._usable
+        rows, usable = self.arm_rows, self.usable
         if usable.size == rows.n:
             return rows
         return Rows(rows.values[usable], None if rows.names is None else tuple(rows.names[i] for i in usable))
 
     def _on_all_arms(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the arms that can be pulled, and 0 for the others: (n,)."""
-        if self._usable.size == self.arms.shape[0]:
+        if self.usable.size == self.n_arms:
             return values
-        out = np.zeros(self.arms.shape[0], dtype=values.dtype)
-        out[self._usable] = values
+        out = np.zeros(self.n_arms, dtype=values.dtype)
+        out[self.usable] = values
         return out
 
-    # ---------------------------------------------------------------- protocol
-
-    @property
-    def arms(self) -> NDArray[Any]:
-        """The arms (n, d)."""
-        return self._arm_rows.values
-
-    @property
-    def items(self) -> NDArray[Any]:
-        """The items (m, d)."""
-        return self._item_rows.values
+    # ---------------------------------------------------------------- ask and tell
 
     @property
     def samples(self) -> int:
@@ -172,23 +189,18 @@ class Identifier(AskTell):
     @property
     def pulls_left(self) -> int:
         """How many more pulls may be asked for; below zero where others asked for too many."""
-        return self.max_samples - self.samples - self._in_vain
+        return self.limit - self.samples - self._in_vain
 
-    def asked_in_vain(self, pulls: int) -> None:
-        """Say that so many pulls in all were asked for beside those told: they count towards `max_samples`."""
-        self._in_vain = pulls
-
-    def stop(self) -> None:
-        """End here, with what was told: the open batch cannot be completed within `max_samples`."""
-        self._open = self._planned = None
-        if self._status is None:
-            self._status = self._out_of_pulls()
+    @property
+    def limit(self) -> int:
+        """The most pulls that may be asked for in all."""
+        return MOST_SAMPLES if self.max_samples is None else self.max_samples
 
     @property
     def done(self) -> bool:
         """Whether there is a result. Plans the next batch, where none is planned yet, to know."""
         if self._status is None and self._planned is None:
-            self._refuse_hidden()
+            self._refuse_unidentifiable()
             plan = self._plan()
             if isinstance(plan, Status):
                 self._status = plan
@@ -208,19 +220,82 @@ class Identifier(AskTell):
         self.observations = everything
         self._planned = None
 
-    def memory(self) -> dict[str, Any]:
-        """Who was left when the open batch was asked for; an algorithm adds the designs that it keeps."""
-        standing = self.standing
-        return {side: getattr(standing, side).tolist() for side in ("undecided", "above", "below")}
+    def tell(self, batch: Batch | int, observations: Observations) -> None:
+        """Report what the open batch gave, as in `AskTell`; GuaranteeWarning, once, where it contradicts the variances."""
+        super().tell(batch, observations)
+        # The state is complete by now: a warning that is made an error undoes nothing.
+        violation = None if self._warned else self._violation(observations)
+        if violation is not None:
+            self._warned = True
+            warnings.warn(f"{violation}; {VOID}: {self._remedy()}", GuaranteeWarning, stacklevel=2)
 
-    def _recall(self, memory: Mapping[str, Any], counts: Counts) -> None:
+    def _remedy(self) -> str:
+        """What to do about a violated assumption."""
+        if getattr(self, "known_variances", None) is not None:
+            return "correct the known VARIANCES and start again"
+        return "give wider bounds (on VARIANCES) and start again"
+
+    def _violation(self, observations: Observations, share: float = 1.0) -> str | None:
+        """What in the batch just told contradicts the assumptions; wrong with probability at most `share` of LEVEL, ever."""
+        assumed = self._variances_assumed()
+        if assumed is None:
+            return None
+        theta = self.rounds[-1].theta if self.rounds else None
+        everything, level = self.observations, share * LEVEL
+        return assumption_violation(self.arm_rows, self._told, observations, everything, assumed, level, theta)
+
+    def _refuse_unidentifiable(self) -> None:
+        """UnidentifiableError, naming the directions, where withdrawn arms have left something unknown that must be told."""
+        if self.usable.size == self.n_arms:
+            return
+        space = row_space(np.asarray(self.arms[self.usable], dtype=float))
+        names, directions = self.objective.unidentifiable(space, self._items, self.partition)
+        if names:
+            listed = "; ".join(f"{name}, along {_text(row)}" for name, row in zip(names[:NAMED], directions))
+            more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            raise UnidentifiableError(f"the arms that are left cannot tell {listed}{more}; no design can")
+        needed = self._span_needed()
+        outside = np.empty(0, dtype=np.intp) if needed is None else np.flatnonzero(~space.contains(needed))
+        if needed is not None and outside.size:
+            raise UnidentifiableError(
+                f"the arms that are left span {space.rank} of {row_space(needed).rank} dimensions, and this "
+                f"algorithm needs all; nothing tells of {_text(needed[outside[0]])}"
+            )
+
+    # ---------------------------------------------------------------- for stores
+
+    @property
+    def begun(self) -> bool:
+        """Whether something was told, or arms were withdrawn."""
+        return self._told > 0 or self.usable.size < self.n_arms
+
+    def copy(self) -> Self:
+        """A copy that can be changed; arms and items, which nobody changes, are shared."""
+        constant = (self.arm_rows, self.item_rows, self.arms, self.items, self._items)
+        return copy.deepcopy(self, {id(shared): shared for shared in constant})
+
+    def state_dict(self) -> dict[str, Any]:
+        """Who was left when the open batch was asked for; an algorithm adds the designs that it keeps."""
+        return dict(self.partition.record())
+
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         # What was decided stays decided, even where another machine's rounding would have decided otherwise.
-        self.standing = Standing(*(np.array(memory[side], dtype=np.intp) for side in ("undecided", "above", "below")))
+        self.partition = ItemPartition(*(np.array(state[s], dtype=np.intp) for s in ("undecided", "above", "below")))
         self._planned = counts
 
-    def design_with(self, allocate: Allocate) -> None:
+    def set_design_solver(self, solver: DesignSolver) -> None:
         """Have all further designs solved by another function with the contract of `allocations.allocate`."""
-        self._allocate = allocate
+        self.design_solver = solver
+
+    def asked_in_vain(self, pulls: int) -> None:
+        """Say that so many pulls in all were asked for beside those told: they count towards `max_samples`."""
+        self._in_vain = pulls
+
+    def stop(self) -> None:
+        """End here, with what was told: the open batch cannot be completed within `max_samples`."""
+        self._open = self._planned = None
+        if self._status is None:
+            self._status = self._out_of_pulls()
 
     def withdraw(self, arms: ArrayLike) -> None:
         """Plan without these arms (indices) from now on; what they told before stays.
@@ -231,59 +306,19 @@ class Identifier(AskTell):
         if self._open is not None:
             raise InputError(f"batch {self._open.id} is open; arms are withdrawn between batches")
         gone = np.unique(np.asarray(arms, dtype=np.intp))
-        left = np.setdiff1d(self._usable, gone)
+        left = np.setdiff1d(self.usable, gone)
         if left.size == 0:
             raise InputError("no arm would be left to pull")
-        self._usable = left
+        self.usable = left
         self._planned = None
         self._forget_designs()
 
-    def tell(self, batch: Batch | int, observations: Observations) -> None:
-        """Report what the open batch gave, as in `AskTell`; GuaranteeWarning, once, where it contradicts the variances."""
-        super().tell(batch, observations)
-        # The state is complete by now: a warning that is made an error undoes nothing.
-        doubt = None if self._warned else self._doubt(observations)
-        if doubt is not None:
-            self._warned = True
-            warnings.warn(f"{doubt}; {VOID}: {self._remedy()}", GuaranteeWarning, stacklevel=2)
-
-    def _remedy(self) -> str:
-        """What to do about a doubt."""
-        if getattr(self, "known_variances", None) is not None:
-            return "correct the known VARIANCES and start again"
-        return "give wider bounds (on VARIANCES) and start again"
-
-    def _doubt(self, observations: Observations, share: float = 1.0) -> str | None:
-        """What in the batch just told contradicts the assumptions, or None.
-
-        Wrong with probability at most `share` of CONTRADICTION_LEVEL over all batches: half of it for single batches,
-        1/(t(t + 1)) of that for batch t, and half for all together.
-        """
-        assumed = self._variances_assumed()
-        if assumed is None:
-            return None
-        half = share * CONTRADICTION_LEVEL / 2.0
-        level = half / (self._told * (self._told + 1))
-        arms = contradicted_arms(observations, *assumed, level)
-        low, high = (np.broadcast_to(end, self.arms.shape[0]) for end in assumed)
-        if arms.size:
-            more = f", and of {arms.size - 1} more like it," if arms.size > 1 else ""
-            return (
-                f"the rewards of arm {self._arm_name(arms[0])}{more} have variance "
-                f"{observations.sample_variance()[arms[0]]:g}, which is not between {low[arms[0]]:g} and "
-                f"{high[arms[0]]:g}"
-            )
-        # All batches together are looked at after 1, 2, 4, 8, ... of them: errors that gross are found early.
-        due = self._told & (self._told - 1) == 0
-        theta = self.rounds[-1].theta if self.rounds else None
-        if due and too_far_from_any_line(self._arm_rows, self.observations, high, half, theta):
-            return f"the rewards are further from every linear model than variances up to {high.max():g} allow"
-        return None
+    # ---------------------------------------------------------------- rounds and result
 
     def _close_round(
         self,
         observations: Observations,
-        standing: Standing,
+        partition: ItemPartition,
         theta: Floats,
         allocation: Allocation | None = None,
         accuracy: float = float("nan"),
@@ -303,32 +338,29 @@ class Identifier(AskTell):
             counts=observations.count,
             theta=theta,
             estimates=np.asarray(self.items @ theta, dtype=float),
-            survivors=standing.undecided,
-            above=standing.above,
-            below=standing.below,
+            survivors=partition.undecided,
+            above=partition.above,
+            below=partition.below,
             samples=self.samples + observations.total,
             p_value=p_value,
         )
         self.rounds = (*self.rounds, round_)
-        self.standing = standing
-        if self.goal.settled(standing):
+        self.partition = partition
+        if self._settled:
             self._status = Status.IDENTIFIED
 
     def _result(self) -> Result:
-        status = self._status
+        status, known = self._status, self.partition
         assert status is not None
-        if status is Status.UNDECIDED:
-            answer: tuple[int, ...] = ()
-        elif status is not Status.IDENTIFIED:
-            answer = self.goal.answer(self.standing, self.rounds[-1].theta)
-        else:
-            answer = self.goal.answer(self.standing)
+        if status not in (Status.IDENTIFIED, Status.UNDECIDED):
+            known = self.objective.conclude(self._items, known, self.rounds[-1].theta)
+        answer = () if status is Status.UNDECIDED else self.objective.answer(self._items, known)
         return Result(
             answer=answer,
             status=status,
-            survivors=as_tuple(self.standing.undecided),
-            above=as_tuple(self.standing.above),
-            below=as_tuple(self.standing.below),
+            survivors=as_tuple(self.partition.undecided),
+            above=as_tuple(self.partition.above),
+            below=as_tuple(self.partition.below),
             samples=self.samples,
             burn_in_samples=self.burn_in_samples,
             rounds=len(self.rounds),
@@ -375,7 +407,7 @@ class Identifier(AskTell):
         state = "running" if self._status is None else self._status.name
         return (
             f"{type(self).__name__}({self.objective!r}: {self.arms.shape[0]} arms, {self.items.shape[0]} items, "
-            f"delta {self.delta:g}; {state} after {self.samples} samples, {self.standing.undecided.size} undecided)"
+            f"delta {self.delta:g}; {state} after {self.samples} samples, {self.partition.undecided.size} undecided)"
         )
 
 
@@ -412,6 +444,11 @@ def _mapped(values: NDArray[Any] | None) -> bool:
     return False
 
 
+def _text(direction: Floats) -> str:
+    numbers = [f"{value:.4g}" for value in direction[:12]]
+    return f"({', '.join(numbers)}{', ...' if direction.size > 12 else ''})"
+
+
 def noise_up_to(variances: str) -> str:
     """The assumption of algorithms that use bounds on the variances, known beforehand, and nothing else of the noise."""
     return (
@@ -425,6 +462,12 @@ def probability(delta: float) -> float:
     if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)) or not 0 < delta < 1:
         raise InputError(f"delta is {delta!r}; a probability of failure lies strictly between 0 and 1")
     return float(delta)
+
+
+def checked_noise(noise: str) -> None:
+    """InputError for a law of the noise that no algorithm knows."""
+    if noise not in ("gaussian", "sub-gaussian"):
+        raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
 
 
 def _nonnegative(epsilon: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,19 @@ from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise
 from convexdesign.identification.allocations import Allocation, allocate, packed, unpacked
-from convexdesign.identification.evidence import Bets, Evidence
-from convexdesign.identification.goals import BestArmGoal, LevelSetGoal, Standing, as_tuple
-from convexdesign.identification.identifier import Identifier, noise_up_to, whole_limit
+from convexdesign.identification.evidence import Bets, Evidence, PooledFit, pooled_fit, variance_upper_ends
+from convexdesign.identification.identifier import (
+    PULLS,
+    VARIANCES,
+    Identifier,
+    checked_noise,
+    noise_up_to,
+    whole_limit,
+)
 from convexdesign.identification.martingale_plan import Planner, Wanted, likely_gaps
-from convexdesign.identification.pooled_fit import PooledFit, pooled_fit
+from convexdesign.identification.objectives import BestArm, ItemPartition, LevelSet, as_tuple
 from convexdesign.identification.result import Confidence, Result, Status
-from convexdesign.identification.wealth import variance_upper_ends
-from convexdesign.problem.objectives import BestArm, Objective
-from convexdesign.problem.read import read_positive
-from convexdesign.typing import Floats
+from convexdesign.typing import Counts, Floats
 
 __all__ = ["MartingaleElimination"]
 
@@ -35,6 +38,7 @@ VARIANCE_SHARE = 0.1
 EPSILON_SHARE = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class MartingaleElimination(Identifier):
     """Bets against every wrong answer, on all rounds together, in batches that follow the plug-in oracle.
 
@@ -66,45 +70,36 @@ class MartingaleElimination(Identifier):
     (0,)
     """
 
-    def __init__(
-        self,
-        arms: Any,
-        items: Any | None = None,
-        objective: Objective = BestArm(),  # noqa: B008  (a frozen value)
-        delta: float = 0.05,
-        variance_bounds: Sequence[float] | None = None,
-        known_variances: ArrayLike | None = None,
-        *,
-        noise: Noise = "gaussian",
-        epsilon: float = 0.0,
-        max_samples: int | None = None,
-        budget: int | None = None,
-        rng: np.random.Generator | int | None = None,
-    ) -> None:
-        if budget is not None and max_samples is not None:
-            raise InputError(
-                f"max_samples is {max_samples!r} and budget is {budget!r}; give one: after max_samples there is no answer, "
-                "after a budget the best guess"
-            )
-        limit = max_samples if budget is None else whole_limit("budget", budget)
-        super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=limit, rng=rng)
-        if noise not in ("gaussian", "sub-gaussian"):
-            raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
-        n, m = self.arms.shape[0], self.items.shape[0]
-        self.noise: Noise = noise
-        self.budget = budget
-        remedy, names = "a noise VARIANCE must be positive", self._arm_rows.names
-        self.known_variances = read_positive(known_variances, "known_variances", n, remedy, names)
-        self.variance_bounds = variance_range(variance_bounds) or (0.0, np.inf)
-        known = self.known_variances
+    variance_bounds: Sequence[float] | None = field(default=None, metadata=VARIANCES)
+    known_variances: ArrayLike | None = field(default=None, metadata=VARIANCES)
+    _: KW_ONLY
+    noise: Noise = "gaussian"
+    budget: int | None = field(default=None, metadata=PULLS)
+
+    def __post_init__(self) -> None:
+        if self.budget is not None:
+            if self.max_samples is not None:
+                raise InputError(
+                    f"max_samples is {self.max_samples!r} and budget is {self.budget!r}; give one: after max_samples there "
+                    "is no answer, after a budget the best guess"
+                )
+            self.budget = self.max_samples = whole_limit("budget", self.budget)
+        super().__post_init__()
+        checked_noise(self.noise)
+        n, m = self.n_arms, len(self.items)
+        self.known_variances = self._known = known = self._positive(self.known_variances, "known_variances")
+        self.variance_bounds = variance_range(self.variance_bounds)
+        self._low, self._high = self.variance_bounds or (0.0, np.inf)
+        # The shares of delta for the variances and for the means; of the latter, one for answers right up to epsilon.
         self.delta_v = 0.0 if known is not None else VARIANCE_SHARE * self.delta
         self.delta_m = self.delta - self.delta_v
-        settles = self.epsilon > 0 and isinstance(self.goal, BestArmGoal)
+        settles = self.epsilon > 0 and isinstance(self.objective, BestArm)
         self._delta_epsilon = EPSILON_SHARE * self.delta_m if settles else 0.0
-        self._threshold = float(np.log(self.goal.mistakes / (self.delta_m - self._delta_epsilon)))
-        self.upper_variances: Floats = np.full(n, self.variance_bounds[1]) if known is None else known
+        mistakes = self.objective.mistakes(self._items)
+        self._threshold = float(np.log(mistakes / (self.delta_m - self._delta_epsilon)))
+        self.upper_variances: Floats = np.full(n, self._high) if known is None else known
         self.evidence = Evidence(np.asarray(self.arms, dtype=float))
-        self._coordinates = self.evidence.space.coordinates(self.goal.values)
+        self._coordinates = self.evidence.space.coordinates(self._items.values)
         self._count, self._sum, self._squares, self._dof = np.zeros((4, n))
         self._fit: PooledFit | None = None
         self._leader: int | None = None
@@ -119,8 +114,7 @@ class MartingaleElimination(Identifier):
         if self.known_variances is not None:
             return noise_up_to("the known ones")
         law = "Gaussian" if self.noise == "gaussian" else "strictly sub-Gaussian"
-        high = self.variance_bounds[1]
-        variances = f"of variances up to {high:g}" if np.isfinite(high) else "of any variances"
+        variances = f"of variances up to {self._high:g}" if np.isfinite(self._high) else "of any variances"
         return f"rewards have means x'theta and independent {law} noise {variances}"
 
     def _out_of_pulls(self) -> Status:
@@ -128,10 +122,10 @@ class MartingaleElimination(Identifier):
         return Status.BEST_GUESS if self.budget is not None and self.rounds else Status.UNDECIDED
 
     def _variances_assumed(self) -> tuple[Any, Any] | None:
-        if self.known_variances is not None:
-            return self.known_variances, self.known_variances
+        if self._known is not None:
+            return self._known, self._known
         # The lower bound is used for planning alone.
-        return (0.0, self.variance_bounds[1]) if np.isfinite(self.variance_bounds[1]) else None
+        return (0.0, self._high) if np.isfinite(self._high) else None
 
     def _span_needed(self) -> Floats:
         # Rounds that miss part of the span are worth no bets.
@@ -144,47 +138,47 @@ class MartingaleElimination(Identifier):
         if left <= 0:
             return self._out_of_pulls()
         if self._fit is None or self._fit.spread is None:
-            return self._planner.first_counts(left, self.budget is not None, self._usable, self._allocated)
+            return self._planner.first_counts(left, self.budget is not None, self.usable, self._allocated)
         # An experiment that solves its designs in its own way is asked for all of them.
-        own = self._allocate is allocate
+        own = self.design_solver is allocate
         likely = self._likely_variances()
         return self._planner.next_counts(
-            self._wanted(self._fit), likely, self.samples, left, self._usable, self._allocated, own
+            self._wanted(self._fit), likely, self.samples, left, self.usable, self._allocated, own
         )
 
     def _wanted(self, fit: PooledFit) -> Wanted:
         """The directions still to be decided."""
-        items, values = self.standing.undecided, self.goal.values
-        if isinstance(self.goal, BestArmGoal):
+        items, values, group = self.partition.undecided, self._items.values, self._items.group
+        if isinstance(self.objective, BestArm):
             leader = self._leader
-            items = items[self.goal.group[items] != self.goal.group[leader]]
+            items = items[group[items] != group[leader]]
             directions = values[leader] - values[items]
             coordinates = self._coordinates[leader] - self._coordinates[items]
             estimates = coordinates @ fit.coefficients
         else:
             directions, coordinates = values[items], self._coordinates[items]
-            estimates = np.abs(coordinates @ fit.coefficients - self.goal.threshold)
+            estimates = np.abs(coordinates @ fit.coefficients - self.objective.threshold)
         gaps = likely_gaps(estimates, fit.deviations(coordinates)) + self.epsilon
         return Wanted(directions, coordinates, gaps, self._bets.V[items])
 
     def _forget_designs(self) -> None:
         self._planner.exploring = None
 
-    def memory(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """Who was left and who led, the design that explores, and the open batch's design."""
         exploring, oracle = self._planner.exploring, self._planner.oracle
-        return super().memory() | {
+        return super().state_dict() | {
             "leader": self._leader,
             "exploring": None if exploring is None else packed(exploring),
             "allocation": None if oracle is None else oracle.record(),
         }
 
-    def _recall(self, memory: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
-        super()._recall(memory, counts)
-        n, exploring, oracle = self.arms.shape[0], memory["exploring"], memory["allocation"]
-        self._leader = memory.get("leader", self._leader)
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
+        super()._restore(state, counts)
+        n, exploring, oracle = self.n_arms, state["exploring"], state["allocation"]
+        self._leader = state.get("leader", self._leader)
         self._planner.exploring = None if exploring is None else unpacked(exploring, n)
-        self._planner.oracle = None if oracle is None else Allocation.from_record(oracle, n)
+        self._planner.oracle = Allocation.from_record(oracle, n)
 
     def _learn(self, observations: Observations) -> None:
         before = self.upper_variances
@@ -192,52 +186,53 @@ class MartingaleElimination(Identifier):
         if self.noise == "gaussian":
             # Means and sums of squares are independent: what the latter say may weigh the former.
             self._bet(observations, self.upper_variances)
-        elif self._told > 0 or self.known_variances is not None:
+        elif self._told > 0 or self._known is not None:
             # The bounds in force when the batch was asked for. Before the first they may be so wide that bets are
             # worth nothing.
             self._bet(observations, before)
         self._count = self._count + observations.count
         self._sum = self._sum + observations.count * observations.mean
         self._fit = pooled_fit(self.evidence.rows, self._count, self._sum, self._likely_variances())
-        standing = self._judge(self._fit)
+        partition = self._judge(self._fit)
         theta = self.evidence.space.lift(self._fit.coefficients)
-        self._close_round(observations, standing, theta, self._planner.oracle, p_value=self.p_value)
+        self._close_round(observations, partition, theta, self._planner.oracle, p_value=self.p_value)
         if self.epsilon > 0 and self._status is None and self._good():
             self._status = Status.EPSILON_GOOD
 
     def _bet(self, observations: Observations, upper: Floats) -> None:
         """Settle the bets of the round just measured, on directions fixed before its rewards; VARIANCES up to `upper`."""
-        goal, leader = self.goal, self._leader
-        if isinstance(goal, BestArmGoal) and leader is not None:
+        objective, leader = self.objective, self._leader
+        if isinstance(objective, BestArm) and leader is not None:
             self._led.setdefault(leader, len(self.evidence.summaries))
         summary = self.evidence.add(observations, upper)
         if summary is None:
             return
-        if isinstance(goal, LevelSetGoal):
+        if isinstance(objective, LevelSet):
             estimates, precision = summary.of(self._coordinates)
-            self._bets.add(estimates - goal.threshold, precision)
-            self._below.add(goal.threshold - estimates, precision)
+            self._bets.add(estimates - objective.threshold, precision)
+            self._below.add(objective.threshold - estimates, precision)
         elif leader is not None:
             estimates, precision = summary.of(self._coordinates[leader] - self._coordinates)
-            self._bets.add(estimates, np.where(goal.group == goal.group[leader], 0.0, precision))
+            group = self._items.group
+            self._bets.add(estimates, np.where(group == group[leader], 0.0, precision))
 
     def _tighten(self, observations: Observations) -> None:
         """Upper ends of the variances for the next round; never larger than before."""
         self._squares = self._squares + observations.m2
         self._dof = self._dof + np.maximum(observations.count - 1, 0)
-        if self.known_variances is None:
-            threshold = self.arms.shape[0] / self.delta_v
-            ends = variance_upper_ends(self._squares, self._dof, threshold, self.variance_bounds[1], self.noise)
+        if self._known is None:
+            threshold = self.n_arms / self.delta_v
+            ends = variance_upper_ends(self._squares, self._dof, threshold, self._high, self.noise)
             # Rewards that are all alike (rounded ones may be) do not make an arm free of noise; larger ends are valid too.
             least = SMALLEST_SHARE * ends[np.isfinite(ends)].max(initial=0.0)
             ends = np.maximum(ends, least if least > 0 else np.inf)
-            self.upper_variances = np.minimum(self.upper_variances, np.maximum(ends, self.variance_bounds[0]))
+            self.upper_variances = np.minimum(self.upper_variances, np.maximum(ends, self._low))
 
     def _likely_variances(self) -> Floats:
         """Plug-in VARIANCES (n,) for planning: sample variances, shrunk to the common one where pulls are few."""
-        if self.known_variances is not None:
-            return self.known_variances
-        dof, low = self._dof, self.variance_bounds[0]
+        if self._known is not None:
+            return self._known
+        dof, low = self._dof, self._low
         common = self._squares.sum() / max(dof.sum(), 1.0)
         if common <= 0:
             return np.clip(np.ones_like(dof), low, self.upper_variances)
@@ -246,25 +241,24 @@ class MartingaleElimination(Identifier):
 
     # ---------------------------------------------------------------- judging
 
-    def _judge(self, fit: PooledFit) -> Standing:
+    def _judge(self, fit: PooledFit) -> ItemPartition:
         """Who is left, and who leads."""
-        now, items = self.standing, self.standing.undecided
+        now, items = self.partition, self.partition.undecided
         rejected = self._bets.best[items] >= self._threshold
-        if not isinstance(self.goal, BestArmGoal):
-            return self.goal.place(now, rejected, self._below.best[items] >= self._threshold)
+        if not isinstance(self.objective, BestArm):
+            return self.objective.place(now, rejected, self._below.best[items] >= self._threshold)
         # The best of all items leads, even where it was dropped: else, with the best item lost, others that tie would
         # never be told apart. It is left while it leads; that the survivors are more cannot make them wrong.
         self._leader = int(np.argmax(self._coordinates @ fit.coefficients))
-        leading = np.flatnonzero(self.goal.group == self.goal.group[self._leader])
-        return Standing(np.union1d(items[~rejected], leading), now.above, now.below)
+        group = self._items.group
+        leading = np.flatnonzero(group == group[self._leader])
+        return ItemPartition(np.union1d(items[~rejected], leading), now.above, now.below)
 
     def _good(self) -> bool:
         """Whether the answer that the estimate gives now is epsilon-good."""
-        if isinstance(self.goal, BestArmGoal):
-            return self._good_best_arm(self.goal)
-        return self._good_level_set(self.goal)
+        return self._good_best_arm() if isinstance(self.objective, BestArm) else self._good_level_set()
 
-    def _good_best_arm(self, goal: BestArmGoal) -> bool:
+    def _good_best_arm(self) -> bool:
         """No survivor beats the leader by more than epsilon.
 
         The hypothesis that some z does so is bet against by (leader - z)'theta + epsilon <= 0, in the rounds since the
@@ -275,19 +269,19 @@ class MartingaleElimination(Identifier):
         if leader not in self._led:
             return False
         place = list(self._led).index(leader) + 1
-        items = self.standing.undecided
-        rivals = items[goal.group[items] != goal.group[leader]]
-        directions = goal.values[leader] - goal.values[rivals]
+        items, values, group = self.partition.undecided, self._items.values, self._items.group
+        rivals = items[group[items] != group[leader]]
+        directions = values[leader] - values[rivals]
         wealth = self.evidence.log_wealth(directions, self.epsilon, since=self._led[leader])
         return bool(np.all(wealth >= np.log(place * (place + 1) / self._delta_epsilon)))
 
-    def _good_level_set(self, goal: LevelSetGoal) -> bool:
+    def _good_level_set(self) -> bool:
         """No undecided item is more than epsilon on the other side of where its estimate puts it.
 
         Bets against z'theta - alpha + epsilon <= 0 (and its mirror) are worth at least those that place items, in the
         same directions, so the same |Z| events pay for both.
         """
-        items = self.standing.undecided
+        items = self.partition.undecided
         likely = self._likely_above()[items]
         above, below = self._bets.log_wealth(self.epsilon)[items], self._below.log_wealth(self.epsilon)[items]
         return bool(np.all(np.where(likely, above, below) >= self._threshold))
@@ -306,28 +300,26 @@ class MartingaleElimination(Identifier):
         leader that is not best ever has that confidence. (Given several best items, the former holds for each.) Level
         sets: with probability at least 1 - a no item is ever put on its wrong side with confidence 1 - a or more.
         """
-        goal = self.goal
-        if isinstance(goal, BestArmGoal):
+        if isinstance(self.objective, BestArm):
             p = np.minimum(1.0, self.delta_v + np.exp(-self._bets.best))
             if self._leader is None:
                 return Confidence((), 0.0, np.zeros(p.size))
-            others = goal.group != goal.group[self._leader]
+            others = self._items.group != self._items.group[self._leader]
             p[~others] = p[others].max() if others.any() else 0.0
             return Confidence(as_tuple(np.flatnonzero(~others)), float(1.0 - p[self._leader]), 1.0 - p)
         above = self._likely_above()
         best = np.where(above, self._bets.best, self._below.best)
-        p = np.minimum(1.0, self.delta_v + goal.mistakes * np.exp(-best))
-        p[goal.zero] = 0.0
+        p = np.minimum(1.0, self.delta_v + self.objective.mistakes(self._items) * np.exp(-best))
+        p[self._items.zero] = 0.0
         return Confidence(tuple(np.flatnonzero(above).tolist()), float(1.0 - p.max()), 1.0 - p)
 
     def _likely_above(self) -> NDArray[np.bool_]:
         """Whether each item is above the threshold (m,), by its proof where there is one, else by its estimate."""
-        goal = self.goal
-        assert isinstance(goal, LevelSetGoal)
-        above = np.zeros(goal.values.shape[0], dtype=bool)
+        assert isinstance(self.objective, LevelSet)
+        above = np.zeros(len(self._items.values), dtype=bool)
         if self._fit is not None:
-            above = self._coordinates @ self._fit.coefficients > goal.threshold
-        above[self.standing.above], above[self.standing.below] = True, False
+            above = self._coordinates @ self._fit.coefficients > self.objective.threshold
+        above[self.partition.above], above[self.partition.below] = True, False
         return above
 
     def _result(self) -> Result:

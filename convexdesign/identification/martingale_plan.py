@@ -8,15 +8,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.frankwolfe import correct_minimax
 from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.evidence import SCALES, Evidence
-from convexdesign.identification.identifier import Statement, total_pulls
-from convexdesign.identification.plugin_design import plugin_design, suits
+from convexdesign.identification.identifier import ProblemOver, total_pulls
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Allocated", "Planner", "Wanted", "likely_gaps"]
+__all__ = ["Allocated", "Planner", "Wanted", "likely_gaps", "plugin_design"]
 
 
 # Designs need not be precise: the next one comes soon.
@@ -32,12 +32,16 @@ DEVIATIONS = 2.0
 FIRST_PULLS = 64
 # At most this share of all samples there will be, where their number is limited.
 FIRST_SHARE = 0.125
+# Up to so many arms and targets together all of them are given to one interior point; `solve` works on few at a time.
+MOST_VECTORS = 160
+# Weights below this share of the largest are what an interior point leaves of zero.
+NEGLIGIBLE = 1e-3
 
 
 class Allocated(Protocol):
     """Solves a problem, stated for arms and their VARIANCES, over the arms that can be pulled; weights over all arms."""
 
-    def __call__(self, problem: Statement, variances: Floats, **options: Any) -> Allocation: ...
+    def __call__(self, problem: ProblemOver, variances: Floats, **options: Any) -> Allocation: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +127,7 @@ class Planner:
     def _oracle(
         self, wanted: Wanted, variances: Floats, usable: Indices, allocated: Allocated, own: bool
     ) -> Allocation:
-        if own and suits(usable.size, wanted.gaps.size):
+        if own and usable.size + wanted.gaps.size <= MOST_VECTORS:
             rows = self.evidence.rows[usable] / np.sqrt(variances[usable])[:, None]
             found = plugin_design(rows, wanted.coordinates / wanted.gaps[:, None], DESIGN_TOLERANCE)
             if usable.size == variances.size:
@@ -150,13 +154,40 @@ def _whole(weights: Floats, total: float, left: int) -> NDArray[np.int64]:
     if total_pulls(counts) <= left:
         return counts.astype(np.int64)
     shares = weights / weights.sum()
-    heaviest = np.argsort(-shares, kind="stable")
+    largest = np.argsort(-shares, kind="stable")
     whole = np.minimum(np.floor(left * shares), float(left)).astype(np.int64)
-    # Whole pulls lost to rounding go to the heaviest arms, one each; those too many, where doubles cannot count them,
-    # come from the heaviest, which has most of them.
+    # Whole pulls lost to rounding go to the largest shares, one each; those too many, where doubles cannot count them,
+    # come from the largest, which has most of them.
     short = int(left - total_pulls(whole))
     if short >= 0:
-        whole[heaviest[:short]] += 1
+        whole[largest[:short]] += 1
     else:
-        whole[heaviest[0]] += short
+        whole[largest[0]] += short
     return whole
+
+
+def plugin_design(arms: Floats, targets: Floats, tol: float) -> Allocation:
+    """Weights (n,) with max_j t_j'A(w)^-1 t_j within `tol` of the least; arms (n, r), over their noise, span R^r.
+
+    The value is that of the weights as returned, the bound that of the interior point's multipliers.
+
+    >>> np.round(plugin_design(np.eye(2), np.array([[1.0, 0.0], [0.0, 2.0]]), 1e-6).weights, 3)
+    array([0.2, 0.8])
+    """
+    found = correct_minimax(arms, targets, tol)
+    weights = np.where(found.weights >= NEGLIGIBLE * found.weights.max(), found.weights, 0.0)
+    without = _worst(arms, targets, weights / weights.sum())
+    value = _worst(arms, targets, found.weights)
+    bound = value / (1.0 + found.gap)
+    if without <= (1.0 + tol) * value:
+        return Allocation(weights / weights.sum(), without, bound)
+    return Allocation(found.weights, value, bound)
+
+
+def _worst(arms: Floats, targets: Floats, weights: Floats) -> float:
+    try:
+        L = np.linalg.cholesky((arms.T * weights) @ arms)
+    except np.linalg.LinAlgError:
+        return float("inf")
+    image = np.linalg.solve(L, targets.T)
+    return float(np.einsum("ij,ij->j", image, image).max())

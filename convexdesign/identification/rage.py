@@ -1,21 +1,87 @@
-"""RAGE: adaptive elimination that knows one bound for all noise variances."""
+"""RAGE and the round loop of its relatives: design, pull, estimate, eliminate, with twice the accuracy each time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from convexdesign.estimation import variance_range
-from convexdesign.identification.gap_elimination import GapElimination
-from convexdesign.identification.identifier import noise_up_to
-from convexdesign.problem.objectives import BestArm, Objective
-from convexdesign.typing import Floats
+from convexdesign.estimation import Observations, least_squares, variance_range
+from convexdesign.identification.allocations import Allocation
+from convexdesign.identification.identifier import VARIANCES, Identifier, noise_up_to
+from convexdesign.identification.result import Status
+from convexdesign.typing import Counts, Floats, Indices
 
-__all__ = ["Rage"]
+__all__ = ["GapElimination", "Rage"]
+
+# The share of delta that the rounds may spend; the other half is a burn-in's, and left unspent where there is none.
+ROUNDS_SHARE = 0.5
 
 
+@dataclass(eq=False, repr=False)
+class GapElimination(Identifier):
+    """Rounds l = 1, 2, ...: estimate what is undecided to accuracy 2^-l, and drop what differs by more.
+
+    The number of pulls is tau = c 4^l q log(4 l² |Z| / delta_r) in the proportions w of the design, rounded up, with |Z|
+    the number of ALL items and q the worst variance of exactly these proportions, so that an inexact design costs
+    samples, never validity. If the true variances are at most c/2 times the plugged-in ones, each direction is then
+    off by more than 2^-l with probability at most 2 exp(-log(4 l² |Z| / delta_r)) = delta_r / (2 l² |Z|), and in all
+    rounds and directions together with probability at most (pi²/12) delta_r < delta_r, the rounds' half of delta.
+
+    Source: Fiez, Jain, Jamieson and Ratliff (2019); Weltz et al. (2023), section 4 and appendices F and G.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._delta_rounds = ROUNDS_SHARE * self.delta
+        self._allocation: Allocation | None = None
+        self._allocated_for: Indices | None = None
+
+    @abstractmethod
+    def _plug_in(self) -> tuple[Floats, float]:
+        """VARIANCES (n,) to design and to weigh with, and c: the true ones must be at most c/2 times these."""
+
+    def _plan(self) -> NDArray[Any] | Status:
+        number, undecided = len(self.rounds) + 1, self.partition.undecided
+        if self.rounds and self.rounds[-1].accuracy <= self.epsilon / 2.0:
+            # All that survive are within two accuracies of the best, or of the threshold.
+            return Status.EPSILON_GOOD
+        variances, constant = self._plug_in()
+        if self._allocation is None or not np.array_equal(self._allocated_for, undecided):  # type: ignore[arg-type]
+            self._allocation, self._allocated_for = self._design(variances), undecided
+        confidence = np.log(4.0 * number**2 * self.items.shape[0] / self._delta_rounds)
+        with np.errstate(over="ignore", invalid="ignore"):  # what cannot be counted is not asked for
+            tau = constant * np.exp2(2.0 * number) * self._allocation.value * confidence
+            return np.asarray(np.ceil(tau * self._allocation.weights))
+
+    def _design(self, variances: Floats) -> Allocation:
+        """The design of the next round: the best one for what is undecided."""
+        return self._allocated(self._undecided, variances)
+
+    def _forget_designs(self) -> None:
+        self._allocation = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Who was left, and the design of the open batch."""
+        return super().state_dict() | {"allocation": None if self._allocation is None else self._allocation.record()}
+
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
+        super()._restore(state, counts)
+        self._allocation = Allocation.from_record(state["allocation"], self.n_arms)
+        self._allocated_for = self.partition.undecided
+
+    def _learn(self, observations: Observations) -> None:
+        accuracy = 2.0 ** -(len(self.rounds) + 1)
+        theta = least_squares(self.arm_rows, observations, self._plug_in()[0]).theta
+        partition = self.objective.decide(self._items, self.partition, theta, accuracy)
+        self._close_round(observations, partition, theta, self._allocation, accuracy)
+
+
+@dataclass(eq=False, repr=False)
 class Rage(GapElimination):
     """Elimination in rounds for noise of at most one VARIANCE, `variance_bounds[1]`; heteroskedasticity is ignored.
 
@@ -31,30 +97,21 @@ class Rage(GapElimination):
     (0,)
     """
 
-    def __init__(
-        self,
-        arms: Any,
-        items: Any | None = None,
-        objective: Objective = BestArm(),  # noqa: B008  (a frozen value)
-        delta: float = 0.05,
-        variance_bounds: Sequence[float] | None = None,
-        *,
-        epsilon: float = 0.0,
-        max_samples: int | None = None,
-        rng: np.random.Generator | int | None = None,
-    ) -> None:
-        bounds = variance_range(variance_bounds, "RAGE")
+    variance_bounds: Sequence[float] | None = field(default=None, metadata=VARIANCES)
+
+    def __post_init__(self) -> None:
+        bounds = variance_range(self.variance_bounds, "RAGE")
         assert bounds is not None
-        self.variance_bounds = bounds
-        super().__init__(arms, items, objective, delta, epsilon=epsilon, max_samples=max_samples, rng=rng)
+        self.variance_bounds, self._most = bounds, bounds[1]
+        super().__post_init__()
 
     def _plug_in(self) -> tuple[Floats, float]:
-        return np.full(self.arms.shape[0], self.variance_bounds[1]), 2.0
+        return np.full(self.n_arms, self._most), 2.0
 
     @property
     def assumption(self) -> str:
-        return noise_up_to(f"{self.variance_bounds[1]:g}")
+        return noise_up_to(f"{self._most:g}")
 
     def _variances_assumed(self) -> tuple[Any, Any]:
         # The lower bound is not used, so nothing rests on it.
-        return 0.0, self.variance_bounds[1]
+        return 0.0, self._most

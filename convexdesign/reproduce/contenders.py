@@ -8,15 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.identification import (
-    HRage,
-    Identifier,
-    MartingaleElimination,
-    OracleAllocation,
-    Rage,
-    StaticAllocation,
-    lower_bound,
-)
+from convexdesign.algorithms import ALGORITHMS
+from convexdesign.identification import Identifier, lower_bound
 from convexdesign.instances import Instance, experiment_1, experiment_2, multivariate_testing
 from convexdesign.simulation import LinearEnvironment
 
@@ -43,16 +36,19 @@ def contenders(instance: Instance, delta: float, names: tuple[str, ...] | None =
     tight, loose = {"variance_bounds": (low, high)}, {"variance_bounds": (low / LOOSE, high * LOOSE)}
     known = {"known_variances": instance.noise_variance}
     truth = {"theta": instance.theta, "noise_variance": instance.noise_variance}
+    told: dict[str, tuple[str, dict[str, Any]]] = {
+        "martingale elimination": ("martingale", loose),
+        "H-RAGE": ("h-rage", tight),
+        "H-RAGE, adaptive burn-in": ("h-rage", loose | {"burn_in": "adaptive"}),
+        "H-RAGE, released burn-in": ("h-rage", tight | {"burn_in": "released"}),
+        "RAGE": ("rage", tight),
+        "H-RAGE, variances known": ("h-rage", known),
+        "static XY, variances known": ("static", known),
+        "oracle": ("oracle", truth),
+        "homoskedastic oracle": ("oracle-equal-noise", truth),
+    }
     every: dict[str, Maker] = {
-        "martingale elimination": partial(_make, MartingaleElimination, instance, delta, loose),
-        "H-RAGE": partial(_make, HRage, instance, delta, tight),
-        "H-RAGE, adaptive burn-in": partial(_make, HRage, instance, delta, loose | {"burn_in": "adaptive"}),
-        "H-RAGE, released burn-in": partial(_make, HRage, instance, delta, tight | {"burn_in": "released"}),
-        "RAGE": partial(_make, Rage, instance, delta, tight),
-        "H-RAGE, variances known": partial(_make, HRage, instance, delta, known),
-        "static XY, variances known": partial(_make, StaticAllocation, instance, delta, known),
-        "oracle": partial(_make, OracleAllocation, instance, delta, truth),
-        "homoskedastic oracle": partial(_make, OracleAllocation, instance, delta, truth | {"heteroskedastic": False}),
+        name: partial(_make, kind, instance, delta, options) for name, (kind, options) in told.items()
     }
     return every if names is None else {name: every[name] for name in names}
 
@@ -72,7 +68,5 @@ def instance_lower_bound(instance: Instance, delta: float) -> float:
     return lower_bound(*arguments(instance), delta)
 
 
-def _make(
-    kind: Callable[..., Identifier], instance: Instance, delta: float, options: dict[str, Any], rng: np.random.Generator
-) -> Identifier:
-    return kind(instance.arms, instance.items, instance.objective, delta, rng=rng, **options)
+def _make(kind: str, instance: Instance, delta: float, options: dict[str, Any], rng: np.random.Generator) -> Identifier:
+    return ALGORITHMS[kind].make(instance.arms, instance.items, instance.objective, delta=delta, rng=rng, **options)

@@ -164,7 +164,7 @@ def begun():
 
 def with_a_function():
     algorithm = I.Rage(np.eye(2), variance_bounds=(1.0, 1.0))
-    algorithm.design_with(lambda *a, **k: None)
+    algorithm.set_design_solver(lambda *a, **k: None)
     return algorithm
 
 

@@ -10,7 +10,8 @@ import pytest
 from worlds import bounds_of, random_world
 
 import convexdesign as cd
-from convexdesign.experiment.specification import ALGORITHMS, algorithm_from, describe
+from convexdesign.algorithms import ALGORITHMS
+from convexdesign.experiment.specification import algorithm_from, describe
 
 I = cd.identification  # noqa: E741
 WORLD = random_world("level-set", seed=2)
@@ -46,7 +47,7 @@ def test_a_described_algorithm_is_the_same_algorithm(algorithm):
 
 
 def test_every_algorithm_is_covered():
-    assert {type(a) for a in ALL} == {cls for cls, _ in ALGORITHMS.values()}
+    assert {type(a) for a in ALL} == {line.cls for line in ALGORITHMS.values()}
 
 
 def test_a_store_that_was_given_both_limits_ends_at_the_smaller_one_with_a_guess():
@@ -59,9 +60,9 @@ def test_a_store_that_was_given_both_limits_ends_at_the_smaller_one_with_a_guess
 def test_names_and_single_precision_come_through():
     frame = pd.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0]}, index=["left", "right"])
     again = algorithm_from(describe(I.Rage(frame, variance_bounds=(1, 1))))
-    assert again._arm_rows.names == ("left", "right")
-    assert again._arm_rows.columns == ("a", "b")
-    assert again._item_rows is again._arm_rows
+    assert again.arm_rows.names == ("left", "right")
+    assert again.arm_rows.columns == ("a", "b")
+    assert again.item_rows is again.arm_rows
     single = I.Rage(np.eye(2, dtype=np.float32) / 3, variance_bounds=(1, 1))
     assert algorithm_from(describe(single)).arms.tolist() == single.arms.tolist()
 

@@ -11,8 +11,7 @@ from worlds import bounds_of, play, random_world
 import convexdesign as cd
 from convexdesign.estimation import plan_head
 from convexdesign.estimation.error_bound import sharp_error_bound
-from convexdesign.identification.adaptive_burn_in import AdaptiveBurnIn
-from convexdesign.identification.burn_in import burn_in_budget
+from convexdesign.identification.burn_in import AdaptiveBurnIn, burn_in_budget
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.instances import experiment_1, experiment_2, multivariate_testing
 
@@ -208,7 +207,7 @@ def test_the_achieved_margin_covers_and_saves(burn_in, kind):
             missed += bool((variances < world.noise_variance).any())
             # What is plugged in is never more than the fixed margin allows for.
             assert constant == 2.0
-            found = algo.burn_in.result()
+            found = algo.estimator.result()
             estimates = found if burn_in == "adaptive" else found.variances
             assert (variances <= 1.5 * (1.0 + 1e-3) * estimates).all()
     assert missed <= 14
@@ -241,6 +240,6 @@ def test_named_budgets_are_long_enough_by_the_sharp_bound(kind, noise):
 def test_a_burn_in_that_nothing_proves_is_not_begun(monkeypatch):
     world = experiment_2()
     algorithm = I.HRage(world.arms, variance_bounds=bounds_of(world), burn_in="released")
-    monkeypatch.setattr("convexdesign.identification.hrage.burn_in_budget", lambda *arguments: 1000)
+    monkeypatch.setattr("convexdesign.identification.hrage.pulls_for", lambda *arguments: 1000)
     with pytest.raises(cd.SolverError, match=r"is 1000 pulls, which leave errors of up to .* use burn_in='sharp'"):
         algorithm.ask()

@@ -113,7 +113,7 @@ def test_best_item_among_items_that_only_differ_within_the_range():
 def state(algorithm):
     """All that an observer can see, and the open batch."""
     frame = algorithm.to_frame().to_dict("list")
-    standing = algorithm.standing
+    standing = algorithm.partition
     batch = algorithm.ask()
     places = tuple(x.tolist() for x in (standing.undecided, standing.above, standing.below))
     return repr(frame), places, algorithm.samples, batch.id, batch.counts.tolist()

@@ -8,8 +8,7 @@ from worlds import bounds_of, play, random_world, run_many
 
 import convexdesign as cd
 from convexdesign.estimation import Observations
-from convexdesign.identification.evidence import SCALES, Bets, Evidence
-from convexdesign.identification.wealth import log_wealth
+from convexdesign.identification.evidence import SCALES, Bets, Evidence, log_wealth
 from convexdesign.instances import experiment_1, experiment_2
 
 I = cd.identification  # noqa: E741
@@ -102,7 +101,7 @@ def test_what_bets_rest_on_is_known_before_the_rewards_they_count(noise):
         environment = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=5)
         trail = []
         while not algorithm.done and len(trail) < 6:
-            batch, leader = algorithm.ask(), algorithm.memory()["leader"]
+            batch, leader = algorithm.ask(), algorithm.state_dict()["leader"]
             observed = environment.pull(batch.counts)
             if len(trail) == change_at:
                 observed = Observations(observed.count, observed.mean + mean, observed.m2 * squares)
@@ -129,7 +128,7 @@ def test_first_batch_chooses_the_leader_before_any_bet():
     environment = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=5)
     algorithm.tell(batch, environment.pull(batch.counts))
     assert algorithm.p_value == 1.0
-    assert algorithm.confidence().answer == (algorithm.memory()["leader"],)
+    assert algorithm.confidence().answer == (algorithm.state_dict()["leader"],)
     assert not algorithm.confidence().items.any()
 
 

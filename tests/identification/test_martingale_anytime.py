@@ -9,7 +9,7 @@ import pytest
 from worlds import bounds_of, play, random_world
 
 import convexdesign as cd
-from convexdesign.identification.goals import Standing
+from convexdesign.identification.objectives import ItemPartition
 
 I = cd.identification  # noqa: E741
 STATUS = I.Status
@@ -37,16 +37,16 @@ def test_confidence_agrees_with_what_was_decided(kind):
         assert sure.answer_confidence == pytest.approx(sure.items.min())
         if kind == "best-arm":
             (leader,) = sure.answer
-            gone = np.setdiff1d(np.arange(last.size), algorithm.standing.undecided)
-            assert leader in algorithm.standing.undecided
+            gone = np.setdiff1d(np.arange(last.size), algorithm.partition.undecided)
+            assert leader in algorithm.partition.undecided
             assert np.all(sure.items[gone] >= 1.0 - algorithm.delta - 1e-12)
             # Evidence that an item is not the best is never taken back.
             rest = np.setdiff1d(np.arange(last.size), [leader, *led])
             assert np.all(sure.items[rest] >= last[rest])
             led.append(leader)
         else:
-            assert set(algorithm.standing.above) <= set(sure.answer)
-            placed = np.concatenate([algorithm.standing.above, algorithm.standing.below])
+            assert set(algorithm.partition.above) <= set(sure.answer)
+            placed = np.concatenate([algorithm.partition.above, algorithm.partition.below])
             assert np.all(sure.items[placed] >= 1.0 - algorithm.delta - 1e-12)
         last = sure.items
     result = algorithm.result()
@@ -67,7 +67,7 @@ def test_confidence_does_not_depend_on_the_delta_that_ends_the_run(kind):
     loose = I.MartingaleElimination(world.arms, world.items, world.objective, 0.9, known_variances=known)
     loose._bets, loose._below, loose._leader, loose._fit = strict._bets, strict._below, strict._leader, strict._fit
     if kind == "level-set":
-        loose.standing = strict.standing
+        loose.partition = strict.partition
     np.testing.assert_allclose(loose.confidence().items, strict.confidence().items)
 
 
@@ -152,12 +152,12 @@ def test_a_run_taken_up_again_is_equal_to_the_last_bit(kind, options):
     environment = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=1)
     while not original.done:
         batch = original.ask()
-        record.append((batch.counts, json.dumps(original.memory()), environment.pull(batch.counts)))
+        record.append((batch.counts, json.dumps(original.state_dict()), environment.pull(batch.counts)))
         original.tell(batch, record[-1][2])
     for kept in (len(record) // 2, len(record)):
         again = make()
         for counts, memory, observations in record[:kept]:
-            again.tell(again.resume(counts, json.loads(memory)), observations)
+            again.tell(again.load_state_dict(json.loads(memory), counts), observations)
         for counts, _, observations in record[kept:]:
             batch = again.ask()
             assert batch.counts.tolist() == counts.tolist()
@@ -216,7 +216,7 @@ def test_a_lost_best_item_does_not_leave_a_run_that_never_ends():
     batch = algorithm.ask()
     algorithm.tell(batch, environment.pull(batch.counts))
     algorithm._bets.best[0] = 10.0
-    algorithm.standing = Standing(np.array([1, 2]), np.array([], int), np.array([], int))
+    algorithm.partition = ItemPartition(np.array([1, 2]), np.array([], int), np.array([], int))
     result = cd.simulation.simulate(algorithm, environment)
     assert (result.status, result.answer) == (STATUS.IDENTIFIED, (0,))
     assert result.samples < 10_000

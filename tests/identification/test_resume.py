@@ -42,7 +42,7 @@ def run(make, world, most=8):
     algorithm, record = make(), []
     while not algorithm.done and len(record) < most:
         batch = algorithm.ask()
-        record.append((batch.counts, json.dumps(algorithm.memory()), env.pull(batch.counts)))
+        record.append((batch.counts, json.dumps(algorithm.state_dict()), env.pull(batch.counts)))
         algorithm.tell(batch, record[-1][2])
     return record, algorithm
 
@@ -53,9 +53,9 @@ def test_a_resumed_run_is_the_same_run(name, world):
     make = makers(world)[name]
     record, original = run(make, world)
     again = make()
-    again.design_with(never)
+    again.set_design_solver(never)
     for counts, memory, observations in record:
-        batch = again.resume(counts, json.loads(memory))
+        batch = again.load_state_dict(json.loads(memory), counts)
         assert again.ask() is batch
         again.tell(batch, observations)
     for a, b in zip(again.rounds, original.rounds, strict=True):
@@ -78,22 +78,22 @@ def test_counts_and_standing_are_those_recorded(name):
     remembered = json.loads(memory)
     remembered["undecided"] = remembered["undecided"][1:]
     again = make()
-    again.design_with(never)
-    batch = again.resume(more, remembered)
+    again.set_design_solver(never)
+    batch = again.load_state_dict(remembered, more)
     assert batch.counts.tolist() == more.tolist()
-    assert again.standing.undecided.tolist() == remembered["undecided"]
+    assert again.partition.undecided.tolist() == remembered["undecided"]
     env = cd.simulation.LinearEnvironment(BEST.arms, BEST.theta, BEST.noise_variance, rng=0)
     again.tell(batch, env.pull(more))
     assert again.samples == more.sum()
     with pytest.raises(cd.InputError, match="one entry for each of"):
-        again.resume(more[:-1], remembered)
+        again.load_state_dict(remembered, more[:-1])
 
 
 def test_an_open_batch_is_told_before_another_is_resumed():
     algorithm = makers(BEST)["rage"]()
     batch = algorithm.ask()
     with pytest.raises(cd.InputError, match="batch 0 of Rage is open"):
-        algorithm.resume(batch.counts, algorithm.memory())
+        algorithm.load_state_dict(algorithm.state_dict(), batch.counts)
     with pytest.raises(cd.InputError, match="between batches"):
         algorithm.withdraw([0])
 

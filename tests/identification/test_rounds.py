@@ -119,7 +119,7 @@ def test_an_inexact_design_costs_samples_and_nothing_else(monkeypatch):
 
     class NoDesign(I.HRage):
         def _design(self, variances):
-            return uniform(self.goal.allocation(self.arms, self.standing, variances))
+            return uniform(self.objective.allocation(self.arms, self._items, self.partition, variances))
 
     lazy = NoDesign(world.arms, world.items, world.objective, known_variances=world.noise_variance)
     play(lazy, world, 0)
@@ -165,7 +165,7 @@ def test_replications_share_designs():
 
     def make():
         algorithm = I.Rage(world.arms, world.items, world.objective, variance_bounds=bounds_of(world))
-        algorithm.design_with(lambda *a, **k: solved.append(1) or allocate(*a, **k))
+        algorithm.set_design_solver(lambda *a, **k: solved.append(1) or allocate(*a, **k))
         return algorithm
 
     algorithms = [make(), make()]

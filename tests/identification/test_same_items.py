@@ -13,7 +13,7 @@ from worlds import bounds_of, play, random_world
 import convexdesign as cd
 from convexdesign.identification.identifier import MOST_SAMPLES
 from convexdesign.identification.martingale_plan import _whole
-from convexdesign.problem.objectives import true_answer
+from convexdesign.identification.objectives import true_answer
 from convexdesign.problem.same_items import SAME, nearly_zero, same_items
 
 I = cd.identification  # noqa: E741
@@ -157,10 +157,11 @@ def test_a_hundred_thousand_items_with_copies():
 @pytest.mark.parametrize("name", ["sharp", "adaptive", "sub-gaussian", "known", "rage", "martingale"])
 def test_all_tests_behind_warnings_share_one_in_a_million(name, monkeypatch):
     """The probabilities that any of them errs, in all batches there might be, add up to the level that is stated."""
-    from convexdesign.identification import hrage, identifier
+    from convexdesign.identification import assumption_checks, hrage
 
     batches, lines, burn_ins = [], [], []
-    contradicted, too_far, of = identifier.contradicted_arms, identifier.too_far_from_any_line, hrage.IntervalBound.of
+    contradicted, too_far = assumption_checks.contradicted_arms, assumption_checks.too_far_from_any_line
+    of = hrage.IntervalBound.of
 
     def arms_with(observations, low, high, level):
         batches.append(level)
@@ -175,8 +176,8 @@ def test_all_tests_behind_warnings_share_one_in_a_million(name, monkeypatch):
             burn_ins.append(delta)
         return of(plan, first, second, delta, noise)
 
-    monkeypatch.setattr(identifier, "contradicted_arms", arms_with)
-    monkeypatch.setattr(identifier, "too_far_from_any_line", line_with)
+    monkeypatch.setattr(assumption_checks, "contradicted_arms", arms_with)
+    monkeypatch.setattr(assumption_checks, "too_far_from_any_line", line_with)
     monkeypatch.setattr(hrage.IntervalBound, "of", bound_with)
     world = random_world("best-arm", 3)
     bounds = {"variance_bounds": bounds_of(world)}
@@ -192,7 +193,7 @@ def test_all_tests_behind_warnings_share_one_in_a_million(name, monkeypatch):
     play(algorithm, world, 0)
     assert batches
     # A burn-in that might have ended at any phase p has 1/(p(p + 1)) of its level at each.
-    p = len(algorithm.burn_in.phases) if name == "adaptive" else 0
+    p = len(algorithm.estimator.phases) if name == "adaptive" else 0
     spent = sum(burn_ins) * (p * (p + 1) if p else 1)
     assert sum(batches) + max(lines, default=0.0) + spent <= 1e-6 * (1 + 1e-12)
     assert bool(burn_ins) == (name in ("sharp", "adaptive", "sub-gaussian"))

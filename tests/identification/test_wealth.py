@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import chi2, halfnorm, norm
 
-from convexdesign.identification.wealth import BETS, log_variance_wealth, log_wealth, variance_upper_ends
+from convexdesign.identification.evidence import BETS, log_variance_wealth, log_wealth, variance_upper_ends
 
 
 @pytest.mark.parametrize(("M", "V", "rho"), [(0.0, 1.0, 1.0), (3.0, 2.0, 0.1), (-4.0, 9.0, 5.0), (60.0, 100.0, 3.0)])

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from convexdesign.cli.algorithms import FOR_EXPERIMENTS, choices, named
 from convexdesign.cli.arguments import AsJson
 from convexdesign.cli.experiment.opening import NewStore
 from convexdesign.cli.statement import Statement, states_problem
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
-    from convexdesign.identification import Identifier
+    from convexdesign.algorithms import Algorithm
     from convexdesign.problem import DesignProblem
 
 __all__ = ["create"]
 
-ALGORITHMS = ("h-rage", "rage", "martingale", "static", "static-g")
 BEST_ARM = ("xy-allocation", "best-arm-oracle")
 LEVEL_SET = ("level-set-allocation", "level-set-oracle")
 
@@ -31,9 +31,8 @@ def create(
         typer.Option(
             "--algorithm",
             metavar="NAME",
-            help=f"{', '.join(ALGORITHMS)}: h-rage estimates the variances first and takes them to be of the form x'Sigma x, "
-            "where the others (and h-rage with --known-variances) hold for any; rage knows one bound for all of them, "
-            "martingale needs neither, static never adapts its design.",
+            help=f"{choices(FOR_EXPERIMENTS)}. All but h-rage hold for variances of any form, and h-rage does with "
+            "--known-variances.",
         ),
     ] = "h-rage",
     delta: Annotated[float, typer.Option("--delta", help="The probability of error allowed.")] = 0.05,
@@ -74,17 +73,12 @@ def create(
     from convexdesign.cli.report import counted
     from convexdesign.experiment import Experiment
 
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"--algorithm {algorithm} is unknown; choose from {', '.join(ALGORITHMS)}")
-    if budget is not None and algorithm != "martingale":
-        raise InputError(f"--budget is martingale's alone; limit {algorithm} by --max-samples")
+    line = named(algorithm, FOR_EXPERIMENTS, budget)
     problem = read_problem(stated)
     objective = _objective(problem, level)
-    variances = _variances(algorithm, problem, variance_bounds, known_variances, burn_in)
-    options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, **variances}
-    if budget is not None:
-        options["budget"] = budget
-    made = _algorithm(algorithm, problem, objective, burn_in, options)
+    variances = _variances(line, problem, variance_bounds, known_variances, burn_in)
+    options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, "budget": budget, "burn_in": burn_in}
+    made = line.make(problem.inputs["arms"], problem.inputs.get("items"), objective, **options, **variances)
     with Experiment.create(store, made) as x:
         state = x.status()
     document: dict[str, Any] = {
@@ -107,40 +101,25 @@ def create(
 
 
 def _variances(
-    algorithm: str, problem: DesignProblem, bounds: tuple[float, float] | None, known: bool, burn_in: str
+    algorithm: Algorithm, problem: DesignProblem, bounds: tuple[float, float] | None, known: bool, burn_in: str
 ) -> dict[str, Any]:
     """What the algorithm is told of the variances."""
     stated = problem.noise_variance
     if known:
         if stated is None:
             raise InputError("--known-variances: the problem states no noise_variance")
-        if algorithm == "rage":
-            raise InputError("rage knows one bound for all variances; give --variance-bounds, or use h-rage")
+        if "known_variances" not in algorithm.options:
+            raise InputError(f"{algorithm.name}: {algorithm.about}; give --variance-bounds, or use h-rage")
         return {"known_variances": stated}
     if bounds is not None:
         return {"variance_bounds": bounds}
-    if algorithm == "martingale" or (algorithm == "h-rage" and burn_in == "adaptive"):
+    if not algorithm.needs_bounds or ("burn_in" in algorithm.options and burn_in == "adaptive"):
         return {}
     if stated is None:
-        raise InputError(f"{algorithm} needs --variance-bounds LOW HIGH, since the problem states no noise_variance")
+        raise InputError(
+            f"{algorithm.name} needs --variance-bounds LOW HIGH, since the problem states no noise_variance"
+        )
     return {"variance_bounds": (float(stated.min()), float(stated.max()))}
-
-
-def _algorithm(name: str, problem: DesignProblem, objective: Any, burn_in: str, options: dict[str, Any]) -> Identifier:
-    """The algorithm by its name."""
-    from convexdesign import identification as made
-
-    arms, items = problem.inputs["arms"], problem.inputs.get("items")
-    match name:
-        case "h-rage":
-            return made.HRage(arms, items, objective, burn_in=burn_in, **options)
-        case "rage":
-            return made.Rage(arms, items, objective, **options)
-        case "martingale":
-            return made.MartingaleElimination(arms, items, objective, **options)
-        case _:
-            design = "g" if name == "static-g" else "xy"
-            return made.StaticAllocation(arms, items, objective, design=design, **options)
 
 
 def _objective(problem: DesignProblem, level: float | None) -> Any:

@@ -10,19 +10,62 @@ from convexdesign.estimation import Observations, least_squares
 from convexdesign.problem.read import Rows
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["VOID", "GuaranteeWarning", "contradicted_arms", "too_far_from_any_line"]
+__all__ = [
+    "LEVEL",
+    "VOID",
+    "GuaranteeWarning",
+    "arm_name",
+    "assumption_violation",
+    "contradicted_arms",
+    "too_far_from_any_line",
+]
 
-
-# What warnings of contradictions say, before the remedy.
+# What warnings of violated assumptions say, before the remedy.
 VOID = "the guarantee is void"
+# Probability that results are ever wrongly said to contradict what an algorithm assumes; all its checks share it.
+LEVEL = 1e-6
 
 
 class GuaranteeWarning(UserWarning):
     """The data contradict an assumption of the algorithm: its promise (delta) is void."""
 
 
-def contradicted_arms(batch: Observations, low: Any, high: Any, level: float) -> Indices:
-    """Arms whose rewards in one batch contradict low <= s_x² <= high; VARIANCES, scalar or (n,).
+def assumption_violation(
+    arms: Rows,
+    number: int,
+    batch: Observations,
+    everything: Observations,
+    bounds: tuple[Any, Any],
+    level: float,
+    theta: Floats | None = None,
+) -> str | None:
+    """What in the batch just told contradicts low <= s_x² <= high, in words; VARIANCES, scalar or (n,); or None.
+
+    number: of this batch, from 1. Wrong with probability at most `level` over all batches: half of it for single
+    batches, 1/(t(t + 1)) of that for batch t, and half for all together.
+    """
+    low, high = (np.broadcast_to(end, batch.n_arms) for end in bounds)
+    half = level / 2.0
+    bad = contradicted_arms(batch, low, high, half / (number * (number + 1)))
+    if bad.size:
+        more = f", and of {bad.size - 1} more like it," if bad.size > 1 else ""
+        return (
+            f"the rewards of arm {arm_name(arms, bad[0])}{more} have variance "
+            f"{batch.sample_variance()[bad[0]]:g}, which is not between {low[bad[0]]:g} and {high[bad[0]]:g}"
+        )
+    # All batches together are looked at after 1, 2, 4, 8, ... of them: errors that gross are found early.
+    if number & (number - 1) == 0 and too_far_from_any_line(arms, everything, high, half, theta):
+        return f"the rewards are further from every linear model than variances up to {high.max():g} allow"
+    return None
+
+
+def arm_name(arms: Rows, i: int) -> str:
+    """What an arm is called in messages."""
+    return str(i) if arms.names is None else f"{arms.names[i]} (index {i})"
+
+
+def contradicted_arms(batch: Observations, low: Floats, high: Floats, level: float) -> Indices:
+    """Arms whose rewards in one batch contradict low <= s_x² <= high, (n,) each.
 
     Wrong with probability at most `level` over all arms, whatever the earlier batches were: with c pulls, S = m2,
     k = c - 1 and t = log(2n/level), strictly sub-Gaussian noise of variance s² has S > s² (c + 2 sqrt(ct) + 2t) with
@@ -38,7 +81,7 @@ def contradicted_arms(batch: Observations, low: Any, high: Any, level: float) ->
 
 
 def too_far_from_any_line(
-    arms: Rows, everything: Observations, high: Any, level: float, theta: Floats | None = None
+    arms: Rows, everything: Observations, high: Floats, level: float, theta: Floats | None
 ) -> bool:
     """Whether the rewards of all batches are further from every x'theta than variances of at most `high` allow.
 
@@ -52,6 +95,6 @@ def too_far_from_any_line(
         about = everything.m2 + everything.count * (everything.mean - np.asarray(arms.values, dtype=float) @ theta) ** 2
         if np.sum(about / high) <= limit:
             return False
-    fit = least_squares(arms, everything, np.broadcast_to(high, everything.n_arms))
+    fit = least_squares(arms, everything, high)
     squares = fit.residual_variance * (everything.total - fit.rank)
     return bool(squares > limit)

@@ -1,0 +1,147 @@
+"""Baselines: one design for the whole experiment, chosen before the first reward, and the oracle that knows theta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation import Observations, least_squares, variance_range
+from convexdesign.identification.allocations import Allocation, value_on
+from convexdesign.identification.identifier import REWARDS, VARIANCES, Identifier, noise_up_to
+from convexdesign.identification.rage import GapElimination
+from convexdesign.identification.result import Status
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.labels import COORDINATES
+from convexdesign.problem.read import Rows, read_vector
+from convexdesign.typing import Counts, Floats
+
+__all__ = ["OracleAllocation", "StaticAllocation"]
+
+
+@dataclass(eq=False, repr=False)
+class StaticAllocation(GapElimination):
+    """The rounds of RAGE with proportions that never adapt: the baseline that shows what adaptation buys.
+
+    design: "xy" (tell all items apart; for level sets estimate all items) or "g" (G-optimal over the arms).
+    Give known_variances (n,) or, to plan for the largest one, variance_bounds. How long a round is still depends on
+    what is undecided, through the worst variance that the fixed proportions give it.
+    Other arguments as in `Identifier`. Source: Soare, Lazaric and Munos (2014), static allocation, with the
+    confidence bounds of RAGE.
+    """
+
+    variance_bounds: Sequence[float] | None = field(default=None, metadata=VARIANCES)
+    design: str = "xy"
+    known_variances: ArrayLike | None = field(default=None, metadata=VARIANCES)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.known_variances = known = self._positive(self.known_variances, "known_variances")
+        bounds = variance_range(self.variance_bounds, None if known is not None else "a static allocation")
+        self.variance_bounds = bounds
+        self._most: Floats = known if known is not None else np.full(self.n_arms, bounds[1] if bounds else 1.0)
+        self._least = 0.0 if known is None else known
+        if self.design not in ("xy", "g"):
+            raise InputError(f"design is {self.design!r}; choose 'xy' or 'g'")
+
+    def _plug_in(self) -> tuple[Floats, float]:
+        return self._most, 2.0
+
+    @property
+    def assumption(self) -> str:
+        return noise_up_to("the known ones" if self.known_variances is not None else f"{self._most[0]:g}")
+
+    def _variances_assumed(self) -> tuple[Any, Any]:
+        return self._least, self._most
+
+    def _design(self, variances: Floats) -> Allocation:
+        fixed = self._allocated(self._everything, variances)
+        wanted = self._undecided(self._usable_rows, variances[self.usable])
+        return replace(fixed, value=value_on(wanted, fixed.weights[self.usable]))
+
+    def _everything(self, arms: Rows, variances: Floats) -> DesignProblem:
+        """The one design: for all items, or for all arms."""
+        if self.design == "g":
+            return DesignProblem.g_optimal(arms, noise_variance=variances)
+        return self.objective.allocation(arms, self._items, self.objective.start(self._items), variances)
+
+
+@dataclass(eq=False, repr=False)
+class OracleAllocation(Identifier):
+    """One batch of 2 psi* log(2|Z|/delta) pulls in the oracle proportions, then the answer that the estimate gives.
+
+    theta (d,) and noise_variance (scalar or (n,), VARIANCES) are the truth; only the allocation uses theta, the answer
+    comes from the rewards: a yardstick, not an algorithm. heteroskedastic=False plans for the largest variance on every
+    arm and estimates by ordinary least squares: 2 rho* log(2|Z|/delta) pulls, up to kappa times as many. With epsilon,
+    items within epsilon of the best (or of the threshold) need not be told apart. Other arguments as in `Identifier`.
+    Source: Weltz et al. (2023), sections 4 and 5, the heteroskedastic and homoskedastic oracles.
+
+    >>> import convexdesign as cd
+    >>> world = cd.instances.soare()
+    >>> algo = cd.identification.OracleAllocation(world.arms, theta=world.theta, noise_variance=world.noise_variance)
+    >>> algo.ask().counts.round(-1)
+    array([1280,    0, 1280])
+    """
+
+    theta: ArrayLike | None = field(default=None, metadata=REWARDS)
+    noise_variance: ArrayLike | None = field(default=None, metadata=VARIANCES)
+    heteroskedastic: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.theta is None or self.noise_variance is None:
+            raise InputError("an oracle needs the truth: give theta and noise_variance (VARIANCES)")
+        columns = self.arm_rows.columns
+        self.theta = self._theta = read_vector(self.theta, "theta", self.arms.shape[1], columns, COORDINATES)
+        variance = self._positive(self.noise_variance, "noise_variance")
+        assert variance is not None
+        self.noise_variance = variance
+        self._planning = variance if self.heteroskedastic else np.full(self.n_arms, variance.max())
+        # Ties are refused here, not when the batch is planned.
+        self._is_settled = self._oracle(self.arm_rows, self._planning) is None
+        self._allocation: Allocation | None = None
+
+    @property
+    def assumption(self) -> str:
+        return f"theta is the one given, and {noise_up_to('those given')}"
+
+    def _variances_assumed(self) -> tuple[Any, Any]:
+        return self.noise_variance, self.noise_variance
+
+    def _oracle(self, arms: Rows, variances: Floats) -> DesignProblem | None:
+        """The oracle's problem; None where all items are within epsilon of the answer."""
+        return self.objective.oracle(arms, self._items, self._theta, variances, self.epsilon)
+
+    def _plan(self) -> NDArray[Any] | Status:
+        if self.rounds:
+            return Status.EPSILON_GOOD
+        if self._is_settled:
+            # Any estimate will do, so measure each arm once.
+            return self._on_all_arms(np.ones(self.usable.size))
+        if self._allocation is None:
+            # The question was answered for all arms; fewer arms do not change it.
+            self._allocation = self._allocated(self._oracle, self._planning)  # type: ignore[arg-type]
+        with np.errstate(over="ignore", invalid="ignore"):  # what cannot be counted is not asked for
+            pulls = 2.0 * self._allocation.value * np.log(2.0 * self.items.shape[0] / self.delta)
+            return np.asarray(np.ceil(pulls * self._allocation.weights))
+
+    def _forget_designs(self) -> None:
+        self._allocation = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Who was left, and the oracle's design."""
+        return super().state_dict() | {"allocation": None if self._allocation is None else self._allocation.record()}
+
+    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
+        super()._restore(state, counts)
+        self._allocation = Allocation.from_record(state["allocation"], self.n_arms)
+
+    def _learn(self, observations: Observations) -> None:
+        theta = least_squares(self.arm_rows, observations, self._planning).theta
+        known = self.partition
+        partition = known if self.epsilon > 0 else self.objective.conclude(self._items, known, theta)
+        self._close_round(observations, partition, theta, self._allocation)

@@ -1,0 +1,267 @@
+"""What an identification problem asks for, the best item or all items above a threshold, and what that means in a round:
+which design, what an estimate decides, when all is decided, what to answer, what some arms cannot tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.estimation.row_space import RowSpace
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.same_items import nearly_zero, same_items
+from convexdesign.typing import Floats, Indices
+
+__all__ = ["BestArm", "ItemPartition", "Items", "LevelSet", "Objective", "as_tuple", "checked_objective", "true_answer"]
+
+NONE = np.empty(0, dtype=np.intp)
+# Parts outside a space that agree to this share of the items' size are the same.
+SAME = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The items (m, d) that are asked about, with what all objectives need to know of them."""
+
+    values: Floats
+
+    @cached_property
+    def group(self) -> Indices:
+        """(m,): equal numbers for items equal up to rounding, which no measurement can or need tell apart."""
+        return same_items(self.values)
+
+    @cached_property
+    def zero(self) -> NDArray[np.bool_]:
+        """(m,): whether an item is zero, up to rounding."""
+        return nearly_zero(self.values)
+
+    def one_of_each(self, items: Indices) -> Indices:
+        """Of some items, increasing, the first of all that are equal."""
+        return items[np.sort(np.unique(self.group[items], return_index=True)[1])]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemPartition:
+    """What is known about the items, as increasing indices.
+
+    undecided: still in the race, or not yet placed. above, below: placed on a side of the threshold (level sets
+    only). For the best arm, items in none of the three have been eliminated.
+    """
+
+    undecided: Indices
+    above: Indices
+    below: Indices
+
+    def record(self) -> dict[str, list[int]]:
+        """The partition as plain data."""
+        return {"undecided": self.undecided.tolist(), "above": self.above.tolist(), "below": self.below.tolist()}
+
+
+@dataclass(frozen=True)
+class BestArm:
+    """Find argmax over items z of z'theta: tell the items apart until one is left."""
+
+    def mistakes(self, items: Items) -> int:
+        """How many hypotheses an error can come from: an item is dropped when "it is the best" is rejected."""
+        return 1
+
+    def start(self, items: Items) -> ItemPartition:
+        """Everything undecided."""
+        return ItemPartition(np.arange(len(items.values)), NONE, NONE)
+
+    def settled(self, items: Items, known: ItemPartition) -> bool:
+        """Whether one item is left, or copies of one."""
+        group = items.group[known.undecided]
+        return bool(np.all(group == group[0]))
+
+    def allocation(self, arms: Any, items: Items, known: ItemPartition, noise_variance: Floats) -> DesignProblem:
+        """The XY-allocation on the surviving items, one of each that are equal."""
+        rows = items.values[items.one_of_each(known.undecided)]
+        return DesignProblem.xy_allocation(arms, rows, noise_variance=noise_variance)
+
+    def decide(self, items: Items, known: ItemPartition, theta: Floats, accuracy: float) -> ItemPartition:
+        """Drop every item that another survivor beats by more than `accuracy` under theta, with all its copies."""
+        first = items.one_of_each(known.undecided)
+        scores = items.values[first] @ theta
+        left = items.group[first[scores.max() - scores <= accuracy]]
+        return replace(known, undecided=known.undecided[np.isin(items.group[known.undecided], left)])
+
+    def conclude(self, items: Items, known: ItemPartition, theta: Floats) -> ItemPartition:
+        """What theta alone says: the best item, and its copies, are left."""
+        first = items.one_of_each(known.undecided)
+        best = items.group[first[int(np.argmax(items.values[first] @ theta))]]
+        return replace(known, undecided=known.undecided[items.group[known.undecided] == best])
+
+    def answer(self, items: Items, known: ItemPartition) -> tuple[int, ...]:
+        """The survivors."""
+        return as_tuple(known.undecided)
+
+    def gaps(self, items: Items, theta: Floats) -> Floats:
+        """(m,): how far each item is from being the answer, (z* - z)'theta; zero for the best item and its copies."""
+        best = int(np.argmax(items.values @ theta))
+        gaps = (items.values[best] - items.values) @ theta
+        return np.where(items.group == items.group[best], 0.0, gaps)
+
+    def oracle(
+        self, arms: Any, items: Items, theta: Floats, noise_variance: Floats, epsilon: float = 0.0
+    ) -> DesignProblem | None:
+        """The best-arm oracle on the items more than epsilon worse than the best; None where there are none.
+
+        Copies of the best item are left out. Raises InputError where different items tie for the best.
+        """
+        gaps, group = self.gaps(items, theta), items.group
+        best = int(np.argmax(items.values @ theta))
+        wanted = (group != group[best]) & (gaps > epsilon if epsilon > 0 else True)
+        if not wanted.any():
+            return None
+        chosen = np.sort(np.append(items.one_of_each(np.flatnonzero(wanted)), best))
+        return DesignProblem.best_arm_oracle(arms, items.values[chosen], theta=theta, noise_variance=noise_variance)
+
+    def true_answer(self, items: Items, theta: Floats) -> NDArray[np.bool_]:
+        """(m,): whether an item is a maximiser, or equal to one up to rounding."""
+        means = items.values @ theta
+        return np.isin(items.group, items.group[means == means.max()])
+
+    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> tuple[list[str], Floats]:
+        """What measurements in a row space leave open among the undecided: in words, and as directions (k, d).
+
+        Items whose parts outside the space agree can be told apart; from the largest such class, one item is named against
+        every item of the other classes.
+        """
+        undecided = known.undecided
+        values = items.values[undecided]
+        scaled = values / space.scale
+        parts = scaled - (scaled @ space.basis) @ space.basis.T
+        size = float(np.linalg.norm(scaled, axis=1).max())
+        classes = np.unique(np.round(parts / (SAME * size)), axis=0, return_inverse=True)[1].ravel()
+        reference = int(np.argmax(classes == np.bincount(classes).argmax()))
+        differences = values - values[reference]
+        others = items.group[undecided] != items.group[undecided[reference]]  # copies need not be told apart
+        apart = np.flatnonzero(~space.contains(differences) & others)
+        return [f"item {undecided[k]} from item {undecided[reference]}" for k in apart], differences[apart]
+
+
+@dataclass(frozen=True)
+class LevelSet:
+    """Find every item z with z'theta > threshold, in the units of the measurements: place every item on one side.
+
+    >>> LevelSet(0.9)
+    LevelSet(threshold=0.9)
+    """
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        try:
+            threshold = float(self.threshold)
+        except (TypeError, ValueError):
+            threshold = np.nan
+        if not np.isfinite(threshold):
+            raise InputError(f"threshold must be a finite number, got {self.threshold!r}")
+        object.__setattr__(self, "threshold", threshold)
+
+    def mistakes(self, items: Items) -> int:
+        """How many hypotheses an error can come from: every item has one wrong side."""
+        return len(items.values)
+
+    def start(self, items: Items) -> ItemPartition:
+        """Everything undecided but items that are zero, up to rounding: their value is 0 without a measurement."""
+        known = np.flatnonzero(items.zero)
+        above, below = (known, NONE) if self.threshold < 0 else (NONE, known)
+        return ItemPartition(np.flatnonzero(~items.zero), above, below)
+
+    def settled(self, items: Items, known: ItemPartition) -> bool:
+        """Whether every item is placed."""
+        return known.undecided.size == 0
+
+    def allocation(self, arms: Any, items: Items, known: ItemPartition, noise_variance: Floats) -> DesignProblem:
+        """The allocation that estimates the undecided items best."""
+        rows = items.values[known.undecided]
+        return DesignProblem.level_set_allocation(arms, rows, noise_variance=noise_variance)
+
+    def decide(self, items: Items, known: ItemPartition, theta: Floats, accuracy: float) -> ItemPartition:
+        """Place every item whose value under theta is more than `accuracy` away from the threshold."""
+        distance = items.values[known.undecided] @ theta - self.threshold
+        return self.place(known, distance > accuracy, distance < -accuracy)
+
+    def place(self, known: ItemPartition, above: NDArray[np.bool_], below: NDArray[np.bool_]) -> ItemPartition:
+        """Move undecided items, marked in their order, to their sides; above wins where both are marked."""
+        items = known.undecided
+        below = below & ~above
+        return ItemPartition(
+            items[~(above | below)],
+            np.sort(np.concatenate([known.above, items[above]])),
+            np.sort(np.concatenate([known.below, items[below]])),
+        )
+
+    def conclude(self, items: Items, known: ItemPartition, theta: Floats) -> ItemPartition:
+        """What theta alone says: every undecided item is placed on the side of its estimate."""
+        above = items.values[known.undecided] @ theta > self.threshold
+        return self.place(known, above, ~above)
+
+    def answer(self, items: Items, known: ItemPartition) -> tuple[int, ...]:
+        """The items placed above."""
+        return as_tuple(known.above)
+
+    def gaps(self, items: Items, theta: Floats) -> Floats:
+        """(m,): how far each item is from the threshold, |z'theta - threshold|."""
+        return np.asarray(np.abs(items.values @ theta - self.threshold))
+
+    def oracle(
+        self, arms: Any, items: Items, theta: Floats, noise_variance: Floats, epsilon: float = 0.0
+    ) -> DesignProblem | None:
+        """The level-set oracle on the items more than epsilon from the threshold; None where there are none.
+
+        Zero items need no measurement and are left out. Raises InputError for an item on the threshold.
+        """
+        wanted = ~items.zero & (self.gaps(items, theta) > epsilon if epsilon > 0 else True)
+        if not wanted.any():
+            return None
+        return DesignProblem.level_set_oracle(
+            arms, items.values[wanted], theta=theta, threshold=self.threshold, noise_variance=noise_variance
+        )
+
+    def true_answer(self, items: Items, theta: Floats) -> NDArray[np.bool_]:
+        """(m,): whether z'theta > threshold."""
+        return np.asarray(items.values @ theta > self.threshold)
+
+    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> tuple[list[str], Floats]:
+        """The undecided items that measurements in a row space cannot place: in words, and as directions (k, d)."""
+        values = items.values[known.undecided]
+        outside = np.flatnonzero(~space.contains(values))
+        return [f"on which side of the threshold item {known.undecided[k]} lies" for k in outside], values[outside]
+
+
+Objective = BestArm | LevelSet
+
+
+def checked_objective(objective: Any) -> Objective:
+    """The objective; InputError for anything that is not one."""
+    if not isinstance(objective, (BestArm, LevelSet)):
+        raise InputError(f"objective is {objective!r}; give BestArm() or LevelSet(threshold)")
+    return objective
+
+
+def true_answer(objective: Objective, items: ArrayLike, theta: ArrayLike) -> tuple[int, ...]:
+    """The items that answer the objective when theta is known: indices in increasing order.
+
+    BestArm: every maximiser of z'theta (one index unless items tie exactly), and items equal to one up to rounding.
+    LevelSet: every item with z'theta > threshold (possibly none).
+
+    >>> true_answer(BestArm(), [[1.0, 0.0], [0.0, 1.0]], [0.2, 0.7])
+    (1,)
+    >>> true_answer(LevelSet(0.1), [[1.0, 0.0], [0.0, 1.0]], [0.2, 0.7])
+    (0, 1)
+    """
+    chosen = objective.true_answer(Items(np.asarray(items, dtype=float)), np.asarray(theta, dtype=float))
+    return as_tuple(np.flatnonzero(chosen))
+
+
+def as_tuple(items: Indices) -> tuple[int, ...]:
+    """Indices as plain integers."""
+    return tuple(int(i) for i in items)
