@@ -1,42 +1,17 @@
-"""The options by which a command is told its problem, shared by every command that needs one."""
+"""The options that several commands share, each declared once; those that state a problem make one value, `ProblemOptions`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = [
-    "KINDS",
-    "AsJson",
-    "Costs",
-    "Decimal",
-    "Delimiter",
-    "Direction",
-    "Encoding",
-    "ExistingCounts",
-    "Formula",
-    "Header",
-    "Interest",
-    "Items",
-    "Jobs",
-    "Kind",
-    "Matrix",
-    "MaxWeight",
-    "MinWeight",
-    "Names",
-    "NewMeasurements",
-    "NoiseVariance",
-    "PriorInformation",
-    "Progress",
-    "Region",
-    "Seed",
-    "Source",
-    "Targets",
-    "Theta",
-    "Threshold",
-]
+__all__ = ["KINDS", "ProblemOptions", "argument", "option", "with_problem_options"]
 
 # Written out, since importing them would make `--help` slow; a test compares them with problemfile.KINDS.
 KINDS = (
@@ -56,122 +31,186 @@ KINDS = (
     "e-optimal",
 )
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="A problem file (TOML), a name from `convexdesign problems`, or a table of arms (CSV or NPY, one arm "
-        "a row), which needs --problem.",
-        show_default=False,
-    ),
+
+def option(*flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option of a command, to be written behind its type in Annotated."""
+    return typer.Option(*flags, metavar=metavar, help=help, **more)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument of a command that has no default."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+# ------------------------------------------------------------------ what a command is told beside its problem
+
+AsJson = Annotated[bool, option("--json", help="Print one JSON document, also for errors, and nothing else.")]
+Seed = Annotated[int, option("--seed", help="The same seed gives the same numbers.")]
+Jobs = Annotated[int, option("--jobs", help="Processes to spread the runs over; -1 for all cores.")]
+Progress = Annotated[bool, option("--progress/--no-progress", help="A bar on standard error.")]
+Weights = Annotated[Path | None, option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")]
+Counts = Annotated[Path | None, option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")]
+Delta = Annotated[float, option("--delta", help="The probability of error allowed.")]
+BurnIn = Annotated[str, option("--burn-in", help="Of h-rage: sharp, adaptive, paper or released.")]
+Budget = Annotated[
+    int | None, option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess.")
 ]
-Kind = Annotated[
-    str | None,
-    typer.Option("--problem", metavar="KIND", help=f"What to do with a table of arms: {', '.join(KINDS)}."),
+
+# ------------------------------------------------------------------ how tables are written
+
+Delimiter = Annotated[
+    str | None, option("--delimiter", metavar="CHAR", help="What separates cells in CSV files; found out if left out.")
 ]
-Items = Annotated[
-    Path | None, typer.Option("--items", metavar="CSV", help="Items, one a row; the arms themselves if left out.")
+Decimal = Annotated[
+    str | None, option("--decimal", metavar="CHAR", help="The decimal mark in CSV files; found out if left out.")
 ]
-Targets = Annotated[Path | None, typer.Option("--targets", metavar="CSV", help="Targets, one a row (for minimax).")]
-Theta = Annotated[
-    str | None,
-    typer.Option("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers."),
+Header = Annotated[
+    bool | None,
+    option("--header/--no-header", help="Whether CSV files begin with a line of names; found out if left out."),
 ]
-Threshold = Annotated[
-    float | None, typer.Option("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")
+Names = Annotated[
+    bool | None, option("--names/--no-names", help="Whether the first column names the rows; found out if left out.")
 ]
+Encoding = Annotated[
+    str | None, option("--encoding", metavar="NAME", help="How CSV files are written, if not in UTF-8: cp1252.")
+]
+
+# ------------------------------------------------------------------ what states a problem
+
 NoiseVariance = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--noise-variance",
         metavar="CSV|NUMBER",
         help="Variance (not standard deviation) of one measurement: one number for all arms, or a file with one an "
         "arm. 1 if left out.",
     ),
 ]
-Direction = Annotated[
-    str | None,
-    typer.Option("--direction", metavar="CSV|a,b,...", help="The combination of theta to estimate, for c-optimal."),
-]
-Interest = Annotated[
-    str | None,
-    typer.Option(
-        "--interest",
-        metavar="CSV|i,j,...",
-        help="The parameters of interest, for ds-optimal: indices from 0, names of columns (or of terms), or a file "
-        "with one combination a column.",
-    ),
-]
-Region = Annotated[
-    Path | None, typer.Option("--region", metavar="CSV", help="Where to predict, one point a row, for i-optimal.")
-]
-Matrix = Annotated[
-    Path | None, typer.Option("--matrix", metavar="CSV", help="The matrix M of weights, for average-variance.")
-]
 Formula = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--formula",
         metavar="TERMS",
         help="The table holds factor settings, and this is the model: '1 + a + b + a:b + a**2', C(c) for categories. "
         "Items, targets and region are then settings of the same factors. Needs convexdesign[formula].",
     ),
 ]
-Costs = Annotated[
-    str | None,
-    typer.Option(
-        "--costs",
-        metavar="CSV|NUMBER",
-        help="The price of one measurement of each arm; the weights become shares of a budget.",
-    ),
-]
-MinWeight = Annotated[
-    str | None,
-    typer.Option("--min-weight", metavar="CSV|NUMBER", help="Lower bounds on the weights; 0 for arms not in the file."),
-]
-MaxWeight = Annotated[
-    str | None,
-    typer.Option("--max-weight", metavar="CSV|NUMBER", help="Upper bounds on the weights; 1 for arms not in the file."),
-]
-ExistingCounts = Annotated[
-    Path | None,
-    typer.Option(
-        "--existing-counts",
-        metavar="CSV",
-        help="Measurements already made of each arm; the weights are those of the next --n-new.",
-    ),
-]
-PriorInformation = Annotated[
-    Path | None,
-    typer.Option(
-        "--prior-information",
-        metavar="CSV",
-        help="Or the total information already held, a matrix with one row a coordinate; needs --n-new.",
-    ),
-]
-NewMeasurements = Annotated[
-    float | None,
-    typer.Option("--n-new", metavar="N", help="How many measurements are planned (with --costs: the budget)."),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", metavar="CHAR", help="What separates cells in CSV files; found out if left out."),
-]
-Decimal = Annotated[
-    str | None, typer.Option("--decimal", metavar="CHAR", help="The decimal mark in CSV files; found out if left out.")
-]
-Header = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether CSV files begin with a line of names; found out if left out."),
-]
-Names = Annotated[
-    bool | None,
-    typer.Option("--names/--no-names", help="Whether the first column names the rows; found out if left out."),
-]
-Encoding = Annotated[
-    str | None, typer.Option("--encoding", metavar="NAME", help="How CSV files are written, if not in UTF-8: cp1252.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, also for errors, and nothing else.")]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")]
-Jobs = Annotated[int, typer.Option("--jobs", help="Processes to spread the runs over; -1 for all cores.")]
-Progress = Annotated[bool, typer.Option("--progress/--no-progress", help="A bar on standard error.")]
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """A problem file or a table of arms, and the options that say what to do with a table; None where not given."""
+
+    source: Annotated[
+        str,
+        argument(
+            "FILE",
+            "A problem file (TOML), a name from `convexdesign problems`, or a table of arms (CSV or NPY, one arm "
+            "a row), which needs --problem.",
+        ),
+    ]
+    problem: Annotated[
+        str | None,
+        option("--problem", metavar="KIND", help=f"What to do with a table of arms: {', '.join(KINDS)}."),
+    ] = None
+    formula: Formula = None
+    items: Annotated[
+        Path | None, option("--items", metavar="CSV", help="Items, one a row; the arms themselves if left out.")
+    ] = None
+    targets: Annotated[Path | None, option("--targets", metavar="CSV", help="Targets, one a row (for minimax).")] = None
+    theta: Annotated[
+        str | None,
+        option("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers."),
+    ] = None
+    threshold: Annotated[
+        float | None, option("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")
+    ] = None
+    direction: Annotated[
+        str | None,
+        option("--direction", metavar="CSV|a,b,...", help="The combination of theta to estimate, for c-optimal."),
+    ] = None
+    interest: Annotated[
+        str | None,
+        option(
+            "--interest",
+            metavar="CSV|i,j,...",
+            help="The parameters of interest, for ds-optimal: indices from 0, names of columns (or of terms), or a file "
+            "with one combination a column.",
+        ),
+    ] = None
+    region: Annotated[
+        Path | None, option("--region", metavar="CSV", help="Where to predict, one point a row, for i-optimal.")
+    ] = None
+    matrix: Annotated[
+        Path | None, option("--matrix", metavar="CSV", help="The matrix M of weights, for average-variance.")
+    ] = None
+    noise_variance: NoiseVariance = None
+    costs: Annotated[
+        str | None,
+        option(
+            "--costs",
+            metavar="CSV|NUMBER",
+            help="The price of one measurement of each arm; the weights become shares of a budget.",
+        ),
+    ] = None
+    min_weight: Annotated[
+        str | None,
+        option("--min-weight", metavar="CSV|NUMBER", help="Lower bounds on the weights; 0 for arms not in the file."),
+    ] = None
+    max_weight: Annotated[
+        str | None,
+        option("--max-weight", metavar="CSV|NUMBER", help="Upper bounds on the weights; 1 for arms not in the file."),
+    ] = None
+    existing_counts: Annotated[
+        Path | None,
+        option(
+            "--existing-counts",
+            metavar="CSV",
+            help="Measurements already made of each arm; the weights are those of the next --n-new.",
+        ),
+    ] = None
+    prior_information: Annotated[
+        Path | None,
+        option(
+            "--prior-information",
+            metavar="CSV",
+            help="Or the total information already held, a matrix with one row a coordinate; needs --n-new.",
+        ),
+    ] = None
+    n_new: Annotated[
+        float | None,
+        option("--n-new", metavar="N", help="How many measurements are planned (with --costs: the budget)."),
+    ] = None
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    header: Header = None
+    names: Names = None
+    encoding: Encoding = None
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """How all tables are written, as arguments of `tables.read_table`; header and names are told apart."""
+        return {"delimiter": self.delimiter, "decimal": self.decimal, "encoding": self.encoding}
+
+
+def with_problem_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take the arguments of `ProblemOptions` as one value, its first parameter.
+
+    On the command line, and in --help, they come before the command's own options.
+    """
+    own = list(signature(command).parameters.values())[1:]
+    stated = [field.name for field in fields(ProblemOptions)]
+    hints = get_type_hints(ProblemOptions, include_extras=True) | get_type_hints(command, include_extras=True)
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        options = ProblemOptions(**{name: given.pop(name) for name in stated})
+        command(options, **given)
+
+    # typer reads both; keyword-only, so that arguments without a default may come in any order.
+    whole = [*signature(ProblemOptions).parameters.values(), *own]
+    parameters = [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[p.name]) for p in whole]
+    run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    del run.__wrapped__  # type: ignore[attr-defined]
+    return run

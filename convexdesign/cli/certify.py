@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.arguments import AsJson, ProblemOptions, argument, option
 from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.files import check_writable
+from convexdesign.cli.output import at_least, print_line, respond
+from convexdesign.cli.reading import find_problem, read_design
 from convexdesign.errors import InputError
 from convexdesign.files import is_file, read_regular
 
@@ -19,28 +22,23 @@ if TYPE_CHECKING:
 
 __all__ = ["certify", "check"]
 
-ProblemSource = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE", help="A problem file (TOML), or a name from `convexdesign problems`.", show_default=False
-    ),
-]
+ProblemSource = Annotated[str, argument("FILE", "A problem file (TOML), or a name from `convexdesign problems`.")]
 
 
 def certify(
     source: ProblemSource,
     weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="CSV", help="Certify these proportions, not the best ones.")
+        Path | None, option("--weights", metavar="CSV", help="Certify these proportions, not the best ones.")
     ] = None,
     counts: Annotated[
-        Path | None, typer.Option("--counts", metavar="CSV", help="Certify these numbers of measurements.")
+        Path | None, option("--counts", metavar="CSV", help="Certify these numbers of measurements.")
     ] = None,
     tol: Annotated[
-        float, typer.Option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
+        float, option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
     ] = 1e-6,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="JSON", help="Where to write the certificate.")
-    ] = Path("certificate.json"),
+    output: Annotated[Path, option("--output", "-o", metavar="JSON", help="Where to write the certificate.")] = Path(
+        "certificate.json"
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Write a proof that a design is nearly optimal.
@@ -52,8 +50,6 @@ def certify(
 
     Exits with 0 when the design is proven to be within --tol, with 3 otherwise (the certificate is written all the same).
     """
-    from convexdesign.cli.files import check_writable
-    from convexdesign.cli.output import print_json, print_line
     from convexdesign.problemfile import write_certificate
     from convexdesign.problemfile.certificate import stated_ratio
 
@@ -61,25 +57,24 @@ def certify(
     if not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     file = find_file(source)
-    document = write_certificate(file.path, output, **design_given(file, weights, counts))
-    efficiency = efficiency_proven(stated_ratio(document), file)
+    written = write_certificate(file.path, output, **design_given(file, weights, counts))
+    efficiency = efficiency_proven(stated_ratio(written), file)
     gap = 1.0 / efficiency - 1.0 if efficiency > 0 else float("inf")
     good = gap <= tol
-    if as_json:
-        document = {"certificate": str(output), "certified": good, "efficiency": efficiency, "gap": gap, "tol": tol}
-        print_json(document)
-    else:
+
+    def show_all() -> None:
         show(efficiency, file)
         print_line(f"{'certificate':<16} {output}")
         if not good:
             print_line(f"this is NOT within the tolerance {tol:.1e}")
+
+    document = {"certificate": str(output), "certified": good, "efficiency": efficiency, "gap": gap, "tol": tol}
+    respond(as_json, document, show_all)
     raise typer.Exit(ExitCode.CERTIFIED if good else ExitCode.NOT_CERTIFIED)
 
 
 def check(
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="What `convexdesign certify` wrote.", show_default=False)
-    ],
+    certificate: Annotated[Path, argument("CERTIFICATE", "What `convexdesign certify` wrote.")],
     source: ProblemSource,
     as_json: AsJson = False,
 ) -> None:
@@ -88,7 +83,6 @@ def check(
     Every number in the problem file is taken as the fraction it is, and value, bound and their ratio are computed again
     without rounding. Exits with 0 when all claims hold, with 3 when the certificate is rejected.
     """
-    from convexdesign.cli.output import print_json, print_line
     from convexdesign.problemfile import check_certificate
 
     file = find_file(source)
@@ -101,19 +95,13 @@ def check(
         efficiency = efficiency_proven(check_certificate(certificate, file.path), file)
     except InputError as error:
         reason = str(error)
-    if as_json:
-        print_json({"accepted": efficiency is not None, "efficiency": efficiency, "reason": reason})
-    elif efficiency is not None:
-        show(efficiency, file)
-    else:
-        print_line(str(reason))
+    document = {"accepted": efficiency is not None, "efficiency": efficiency, "reason": reason}
+    respond(as_json, document, lambda: print_line(str(reason)) if efficiency is None else show(efficiency, file))
     raise typer.Exit(ExitCode.CERTIFIED if efficiency is not None else ExitCode.NOT_CERTIFIED)
 
 
 def find_file(source: str) -> ProblemFile:
     """The problem file, which must be one: a certificate is about the numbers in it."""
-    from convexdesign.cli.reading import find_problem
-
     path = Path(source)
     if is_file(path) and path.suffix.lower() != ".toml":
         raise InputError(f"{source}: a certificate is about a problem file (TOML); state the problem in one")
@@ -122,12 +110,9 @@ def find_file(source: str) -> ProblemFile:
 
 def design_given(file: ProblemFile, weights: Path | None, counts: Path | None) -> dict[str, Any]:
     """The design to certify, as a keyword; nothing for the best one."""
-    from convexdesign.cli.reading import read_design
-    from convexdesign.cli.statement import Statement
-
     if weights is None and counts is None:
         return {}
-    given = read_design(file.problem(), weights, counts, Statement(str(file.path)))
+    given = read_design(file.problem(), weights, counts, ProblemOptions(str(file.path)))
     if "weights" in given and abs(given["weights"].sum() - 1.0) > SUM_TOLERANCE:
         raise InputError(f"weights sum to {given['weights'].sum():.9g}, not 1; divide them, or give --counts")
     return given
@@ -147,7 +132,5 @@ def efficiency_proven(ratio: Fraction, file: ProblemFile) -> float:
 
 def show(efficiency: float, file: ProblemFile) -> None:
     """What was proven, for a reader."""
-    from convexdesign.cli.output import at_least, print_line
-
     print_line(f"{'proven':<16} efficiency at least {at_least(efficiency, 12)}, computed without rounding")
     print_line(f"{'problem':<16} {file.title} ({file.kind}), {file.path}")

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.arguments import AsJson, option
 from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.files import check_picture, save_picture
+from convexdesign.cli.output import print_line, print_table, respond
+from convexdesign.cli.reading import find_problem
+from convexdesign.cli.report import design_document
 
 if TYPE_CHECKING:
     from convexdesign.design import Design
@@ -25,7 +29,7 @@ BLIND = "as if all noise were equal"
 
 def demo(
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw both designs (.png, .svg or .pdf).")
+        Path | None, option("--plot", metavar="FILE", help="Draw both designs (.png, .svg or .pdf).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -35,9 +39,6 @@ def demo(
     unequally noisy. One design knows the noise; the other is the best for equal noise, and is then judged by the
     true one.
     """
-    from convexdesign.cli.files import check_picture, save_picture
-    from convexdesign.cli.output import print_json
-    from convexdesign.cli.reading import find_problem
     from convexdesign.solve import solve
     from convexdesign.verify import verify
 
@@ -57,18 +58,13 @@ def demo(
             ax=new_axes((7.5, 4.6)),
         )
         save_picture(ax, plot)
-    if as_json:
-        print_json(document(file, informed, blind, judged))
-    else:
-        show(informed, blind, judged)
+    respond(as_json, document(file, informed, blind, judged), lambda: show(informed, blind, judged))
     certified = informed.status.name == blind.status.name == "CERTIFIED"
     raise typer.Exit(ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED)
 
 
 def document(file: ProblemFile, informed: Design, blind: Design, judged: Verification) -> dict[str, Any]:
     """Both designs as data; `ratio` is how many times more measurements the blind design needs."""
-    from convexdesign.cli.report import design_document
-
     names = informed.problem.arms.names
     return {
         "problem": file.name,
@@ -89,8 +85,6 @@ def document(file: ProblemFile, informed: Design, blind: Design, judged: Verific
 
 def show(informed: Design, blind: Design, judged: Verification) -> None:
     """Both designs for a reader."""
-    from convexdesign.cli.output import print_line, print_table
-
     problem = informed.problem
     noise = [1.0] * problem.n_arms if problem.noise_variance is None else problem.noise_variance
     print_line("Experiment 2 of Weltz et al. (2023): which of six arms is best, when their noise differs?")

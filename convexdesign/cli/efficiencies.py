@@ -7,8 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Encoding, Formula, Header, Names, NoiseVariance
+from convexdesign.cli.arguments import (
+    AsJson,
+    Counts,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Formula,
+    Header,
+    Names,
+    NoiseVariance,
+    ProblemOptions,
+    Weights,
+    argument,
+    option,
+)
 from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.output import at_least, at_most, print_line, print_table, respond
+from convexdesign.cli.reading import read_design, read_problem
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,13 +37,9 @@ WIDEST_INTERVAL = 1e-4
 
 
 def efficiencies(
-    arms: Annotated[Path, typer.Argument(metavar="ARMS", help="Arms, one a row (CSV or NPY).", show_default=False)],
-    weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")
-    ] = None,
-    counts: Annotated[
-        Path | None, typer.Option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")
-    ] = None,
+    arms: Annotated[Path, argument("ARMS", "Arms, one a row (CSV or NPY).")],
+    weights: Weights = None,
+    counts: Counts = None,
     noise_variance: NoiseVariance = None,
     formula: Formula = None,
     delimiter: Delimiter = None,
@@ -37,7 +49,7 @@ def efficiencies(
     encoding: Encoding = None,
     criteria: Annotated[
         str | None,
-        typer.Option("--criteria", metavar="LETTERS", help="Which of D, A, G, I and E; all of them if not given."),
+        option("--criteria", metavar="LETTERS", help="Which of D, A, G, I and E; all of them if not given."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,9 +60,6 @@ def efficiencies(
 
     Exits with 0 when every efficiency that exists is known to 1e-4, with 3 otherwise: so where an optimum is out of reach.
     """
-    from convexdesign.cli.output import print_json
-    from convexdesign.cli.reading import read_design, read_problem
-    from convexdesign.cli.statement import Statement
     from convexdesign.efficiencies import CRITERIA
     from convexdesign.efficiencies import efficiencies as tabulate
 
@@ -58,7 +67,7 @@ def efficiencies(
         raise InputError(
             f"{arms} is a problem file; `efficiencies` takes a table of arms, since it has criteria of its own"
         )
-    stated = Statement(
+    stated = ProblemOptions(
         str(arms),
         "d-optimal",
         formula=formula,
@@ -73,10 +82,7 @@ def efficiencies(
     design = read_design(problem, weights, counts, stated)
     wanted = CRITERIA if criteria is None else tuple(criteria.upper().replace(",", "").replace(" ", ""))
     table = tabulate(problem.inputs["arms"], noise_variance=problem.noise_variance, criteria=wanted, **design)
-    if as_json:
-        print_json({"efficiencies": [entry(name, row) for name, row in table.iterrows()]})
-    else:
-        show(table)
+    respond(as_json, {"efficiencies": [entry(name, row) for name, row in table.iterrows()]}, lambda: show(table))
     width = (table.efficiency_high - table.efficiency).max()
     raise typer.Exit(ExitCode.CERTIFIED if width <= WIDEST_INTERVAL else ExitCode.NOT_CERTIFIED)
 
@@ -104,8 +110,6 @@ MEANINGS = {
 
 def show(table: pandas.DataFrame) -> None:
     """The table for a reader."""
-    from convexdesign.cli.output import at_least, at_most, print_line, print_table
-
     known = table[table.note == ""]
     print_table(
         ("", "value", "bound on the best", "efficiency, at least", "at most", "of"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Encoding, Header, Names
+from convexdesign.cli.advice import options_advised
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Encoding, Header, Names, argument, option
+from convexdesign.cli.files import check_writable, write_rows
+from convexdesign.cli.observing import read_observations
+from convexdesign.cli.output import counted, print_line, print_table, respond, say
+from convexdesign.cli.report import ROWS_SHOWN
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,26 +27,23 @@ __all__ = ["estimate"]
 def estimate(
     observations: Annotated[
         str,
-        typer.Argument(
-            metavar="OBSERVATIONS",
-            help="CSV with a header, - for standard input, also .gz: columns arm and reward, one row a measurement; or "
+        argument(
+            "OBSERVATIONS",
+            "CSV with a header, - for standard input, also .gz: columns arm and reward, one row a measurement; or "
             "arm, count, mean and m2 (the sum of squared deviations from the mean) or variance, one row a batch.",
-            show_default=False,
         ),
     ],
     arms: Annotated[
         Path,
-        typer.Option("--arms", metavar="CSV", help="Arms, one a row (CSV or NPY).", show_default=False),
+        option("--arms", metavar="CSV", help="Arms, one a row (CSV or NPY).", show_default=False),
     ],
-    delta: Annotated[float, typer.Option("--delta", help="Probability that some interval misses its variance.")] = 0.05,
+    delta: Annotated[float, option("--delta", help="Probability that some interval misses its variance.")] = 0.05,
     variance_bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option("--variance-bounds", metavar="LOW HIGH", help="What is known: variances lie between these."),
+        option("--variance-bounds", metavar="LOW HIGH", help="What is known: variances lie between these."),
     ] = None,
-    arm_column: Annotated[
-        str, typer.Option("--arm-column", help="The column of arms, by name or index from 0.")
-    ] = "arm",
-    reward_column: Annotated[str, typer.Option("--reward-column", help="The column of outcomes.")] = "reward",
+    arm_column: Annotated[str, option("--arm-column", help="The column of arms, by name or index from 0.")] = "arm",
+    reward_column: Annotated[str, option("--reward-column", help="The column of outcomes.")] = "reward",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -52,7 +51,7 @@ def estimate(
     encoding: Encoding = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--output",
             "-o",
             metavar="CSV",
@@ -72,10 +71,6 @@ def estimate(
     borrows strength across arms and covers those measured once or never. It is right only if the mean is x'theta and
     the noise such a quadratic form, is a little low when measurements are few, and comes without an interval.
     """
-    from convexdesign.cli.advice import options_advised
-    from convexdesign.cli.files import check_writable
-    from convexdesign.cli.observing import read_observations
-    from convexdesign.cli.output import print_json
     from convexdesign.estimation import variance_range
     from convexdesign.problem.read import Rows
     from convexdesign.tables import read_table
@@ -104,11 +99,9 @@ def estimate(
         raise InputError(f"{observations} holds no measurement")
     found = estimates(rows, told, delta, bounds)
     if output is not None:
-        write(found, output)
-    if as_json:
-        print_json(document(found, delta))
-    else:
-        show(found, delta)
+        with output.open("w", encoding="utf-8", newline="") as file:
+            write_rows(file, COLUMNS, cells(found, ""))  # to the last digit
+    respond(as_json, document(found, delta), lambda: show(found, delta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +122,6 @@ def estimates(rows: Rows, told: Observations, delta: float, bounds: tuple[float,
     """Both estimates; the intervals cut to what is known, the estimates moved into it."""
     import numpy as np
 
-    from convexdesign.cli.output import say
     from convexdesign.errors import UnidentifiableError
     from convexdesign.estimation import chi_square_intervals, model_variances
 
@@ -199,19 +191,8 @@ def cells(found: Estimates, digits: str) -> list[tuple[str, ...]]:
 COLUMNS = ("arm", "count", "mean", "variance", "low", "high", "model")
 
 
-def write(found: Estimates, path: Path) -> None:
-    """The table as CSV, to the last digit."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(cells(found, ""))
-
-
 def show(found: Estimates, delta: float) -> None:
     """The table for a reader."""
-    from convexdesign.cli.output import print_line, print_table
-    from convexdesign.cli.report import ROWS_SHOWN, counted
-
     print_line(f"{counted(found.told.total, 'measurement')} of {counted(found.rows.n, 'arm')}")
     print_line(f"low, high: chi-square intervals that hold all at once with probability {1 - delta:g} (Gaussian noise)")
     print_line("model: x'Sigma x by least squares" + (f"; none, since {found.note}" if found.note else ""))

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from convexdesign.cli.arguments import option
+from convexdesign.cli.output import say
 
 __all__ = ["explore"]
 
 
 def explore(
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes any free port.")] = 0,
+    port: Annotated[int, option("--port", min=0, max=65535, help="Where to listen; 0 takes any free port.")] = 0,
     view: Annotated[
-        str, typer.Option("--view", metavar="QUERY", help="What to open with: a link's part after the question mark.")
+        str, option("--view", metavar="QUERY", help="What to open with: a link's part after the question mark.")
     ] = "",
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the browser.")] = True,
+    browser: Annotated[bool, option("--browser/--no-browser", help="Whether to open the browser.")] = True,
 ) -> None:
     """Explore designs in the plane, in the browser (extra `explore`).
 
     Drag or type arms, noise variances and theta, and see the design, its certificate, whole numbers and the bound on the
     samples at once. The page is served on this machine alone and fetches nothing from elsewhere.
     """
-    from convexdesign.cli.output import say
     from convexdesign.explore.serve import require_extra, serve
 
     require_extra()

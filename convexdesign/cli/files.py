@@ -1,9 +1,10 @@
-"""Files a command will write, checked before the work that fills them."""
+"""Files a command writes: checked before the work that fills them, there when they are complete."""
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -14,7 +15,7 @@ from convexdesign.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_picture", "check_writable", "save_picture", "writing"]
+__all__ = ["check_picture", "check_writable", "save_picture", "write_rows", "writing"]
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -47,6 +48,13 @@ def writing(path: Path) -> Iterator[IO[str]]:
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_rows(file: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Rows under a header, as CSV."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
 
 
 def check_picture(path: Path | None, option: str = "--plot") -> None:

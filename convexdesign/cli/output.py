@@ -6,12 +6,23 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from convexdesign.decimals import at_least, at_most
 
-__all__ = ["at_least", "at_most", "print_json", "print_line", "print_table", "printable", "say", "window_width"]
+__all__ = [
+    "at_least",
+    "at_most",
+    "counted",
+    "print_json",
+    "print_line",
+    "print_table",
+    "printable",
+    "respond",
+    "say",
+    "window_width",
+]
 
 ENDLESS = 4000
 # What is left as it is in texts of several lines.
@@ -48,6 +59,19 @@ def print_json(document: Mapping[str, Any]) -> None:
     text = json.dumps(finite(document), ensure_ascii=not utf8(), allow_nan=False)
     # JSON leaves the controls above 127 as they are; its own way to write them means the same.
     print("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text) if not text.isprintable() else text)
+
+
+def respond(as_json: bool, document: Mapping[str, Any], show: Callable[[], None]) -> None:
+    """The result of a command: as its document with --json, else as it is shown to a reader."""
+    if as_json:
+        print_json(document)
+    else:
+        show()
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts, in the plural where that is right."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = ()) -> None:

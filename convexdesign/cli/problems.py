@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.output import print_table, respond, window_width
 
 if TYPE_CHECKING:
     from convexdesign.problemfile import ProblemFile
@@ -18,21 +19,17 @@ def problems(as_json: AsJson = False) -> None:
     Their names can be given to `solve` and `verify` in place of a file. The value is the known optimum,
     with its provenance.
     """
-    from convexdesign.cli.output import print_json, print_table, window_width
     from convexdesign.problemfile import library, load_problem
 
     entries = [describe(load_problem(path)) for path in library()]
-    if as_json:
-        print_json({"problems": entries})
-        return
-    columns = ["name", "kind", "arms", "d", "value"]
-    if window_width() >= 120:
-        columns += ["provenance", "title"]
-    print_table(
-        columns,
-        [[row_text(entry)[column] for column in columns] for entry in entries],
-        left=("name", "kind", "provenance", "title"),
-    )
+    respond(as_json, {"problems": entries}, lambda: show(entries))
+
+
+def show(entries: list[dict[str, Any]]) -> None:
+    """The list for a reader; the last columns where the window has room for them."""
+    columns = ["name", "kind", "arms", "d", "value", "provenance", "title"][: 7 if window_width() >= 120 else 5]
+    rows = [[row_text(entry)[column] for column in columns] for entry in entries]
+    print_table(columns, rows, left=("name", "kind", "provenance", "title"))
 
 
 def row_text(entry: dict[str, Any]) -> dict[str, str]:

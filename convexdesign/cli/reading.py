@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from convexdesign.cli.statement import Statement
+    from convexdesign.cli.arguments import ProblemOptions
     from convexdesign.features import ModelSpec
     from convexdesign.problem import DesignProblem
     from convexdesign.problem.read import Rows
@@ -45,7 +45,7 @@ USUAL_COLUMNS = {
 }
 
 
-def read_problem(stated: Statement, *, table: bool = False) -> DesignProblem:
+def read_problem(stated: ProblemOptions, *, table: bool = False) -> DesignProblem:
     """The problem in a TOML file or the library, or built from a table of arms and the options.
 
     Options that the problem does not take, and options missing that it needs, raise InputError: nothing given is
@@ -75,13 +75,13 @@ def read_problem(stated: Statement, *, table: bool = False) -> DesignProblem:
     return find_problem(stated.source).problem()
 
 
-def given_for_arms(stated: Statement) -> dict[str, Any]:
+def given_for_arms(stated: ProblemOptions) -> dict[str, Any]:
     """What was given of the options that tell about a table of arms, beyond kind, formula and dialect."""
     named = ("items", "targets", "theta", "threshold", "direction", "interest", "region", "matrix", *COMMON)
     return {name: getattr(stated, name) for name in named if getattr(stated, name) is not None}
 
 
-def options_given(stated: Statement) -> list[str]:
+def options_given(stated: ProblemOptions) -> list[str]:
     """The options given that only a table of arms can use."""
     extra = [name for name in ("problem", "formula") if getattr(stated, name) is not None]
     return [flag(name) for name in [*extra, *given_for_arms(stated)]]
@@ -104,7 +104,9 @@ def find_problem(source: str) -> ProblemFile:
         raise InputError(f"there is no file {source}, and {error} (`convexdesign problems` lists them)") from None
 
 
-def read_design(problem: DesignProblem, weights: Path | None, counts: Path | None, stated: Statement) -> dict[str, Any]:
+def read_design(
+    problem: DesignProblem, weights: Path | None, counts: Path | None, stated: ProblemOptions
+) -> dict[str, Any]:
     """The design to judge, as the keyword `weights` or `counts`, from exactly one of two files."""
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of --weights and --counts")
@@ -117,7 +119,7 @@ def read_design(problem: DesignProblem, weights: Path | None, counts: Path | Non
 def read_matched(
     problem: DesignProblem,
     path: Path,
-    stated: Statement,
+    stated: ProblemOptions,
     *,
     column: str | None = None,
     measure: Literal["weights", "counts"] | None = None,
@@ -140,7 +142,7 @@ def read_matched(
     return {"counts" if found.dtype.kind == "i" else "weights": found}
 
 
-def read_per_arm(stated: Statement, name: str, text: str, problem: DesignProblem) -> float | NDArray[np.float64]:
+def read_per_arm(stated: ProblemOptions, name: str, text: str, problem: DesignProblem) -> float | NDArray[np.float64]:
     """One number for all arms, or a file with one an arm."""
     with options_advised():
         return _Tables(stated).number_or_per_arm(name, text, problem.n_arms, problem.arms.names)
@@ -169,7 +171,7 @@ def check_options(kind: str, given: dict[str, Any]) -> None:
 class _Tables:
     """Reads the files of one command, all CSV files in one dialect, factor settings by one formula."""
 
-    def __init__(self, stated: Statement):
+    def __init__(self, stated: ProblemOptions):
         self.text: dict[str, Any] = {
             "delimiter": stated.delimiter,
             "decimal": stated.decimal,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convexdesign.cli.output import at_least, print_line, print_table
+from convexdesign.cli.files import write_rows
+from convexdesign.cli.output import at_least, counted, print_line, print_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from convexdesign.problem import DesignProblem
 
 __all__ = [
-    "counted",
     "design_document",
     "exact_document",
     "labels_of",
@@ -146,11 +145,6 @@ def weight_text(weight: float) -> str:
     return f"{weight:.6f}" if weight >= 5e-7 or weight == 0 else f"{weight:.0e}"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and what it counts, in the plural where that is right."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def value_name(problem: DesignProblem) -> str:
     """What the value is, in one or two words."""
     return problem.criterion.value_name
@@ -172,9 +166,8 @@ def method_line(design: Design) -> str:
 def write_per_arm(problem: DesignProblem, columns: Mapping[str, NDArray[Any]], path: Path) -> None:
     """One row an arm, all arms, numbers to the last digit; `verify` and the other commands read it back exactly."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("arm", *columns))
-        writer.writerows(zip(labels_of(problem), *(map(repr, values.tolist()) for values in columns.values())))
+        rows = zip(labels_of(problem), *(map(repr, values.tolist()) for values in columns.values()))
+        write_rows(file, ("arm", *columns), rows)
 
 
 def labels_of(problem: DesignProblem) -> Sequence[Any]:

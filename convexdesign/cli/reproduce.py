@@ -6,9 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from convexdesign.cli.arguments import AsJson, Jobs, Progress, Seed
+from convexdesign.cli.arguments import AsJson, Jobs, Progress, Seed, argument, option
+from convexdesign.cli.output import print_json, print_line, say
 from convexdesign.errors import InputError
 
 __all__ = ["figures", "reproduce"]
@@ -17,21 +16,18 @@ ALL = "all"
 
 
 def reproduce(
-    wanted: Annotated[
-        list[str],
-        typer.Argument(metavar="FIGURE", help="figure-1, ..., figure-6, several of them, or all.", show_default=False),
-    ],
+    wanted: Annotated[list[str], argument("FIGURE", "figure-1, ..., figure-6, several of them, or all.")],
     replications: Annotated[
         int | None,
-        typer.Option("--replications", help="Independent repetitions; as many as in the paper if left out."),
+        option("--replications", help="Independent repetitions; as many as in the paper if left out."),
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A coarse version in seconds, to see that everything works.")
+        bool, option("--quick", help="A coarse version in seconds, to see that everything works.")
     ] = False,
     output_dir: Annotated[
-        Path, typer.Option("--output-dir", "-o", metavar="FOLDER", help="Where to write; made if missing.")
+        Path, option("--output-dir", "-o", metavar="FOLDER", help="Where to write; made if missing.")
     ] = Path("figures"),
     progress: Progress = True,
     as_json: AsJson = False,
@@ -41,8 +37,6 @@ def reproduce(
     Each figure becomes a picture, its data as CSV, and a page that says what was found. Where the published numbers rest
     on other conventions, the page says so.
     """
-    from convexdesign.cli.output import print_json, print_line, say
-
     known = figures()
     names = known if ALL in wanted else list(dict.fromkeys(wanted))
     for name in names:

@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.arguments import AsJson, ProblemOptions, option, with_problem_options
 from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.cli.files import check_writable
+from convexdesign.cli.output import counted, print_line, print_table, respond
+from convexdesign.cli.reading import options_given, read_per_arm, read_problem
+from convexdesign.cli.report import (
+    ROWS_SHOWN,
+    design_document,
+    exact_document,
+    show_exact,
+    value_name,
+    verdict,
+    write_per_arm,
+)
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,31 +29,29 @@ if TYPE_CHECKING:
 __all__ = ["round_"]
 
 
-@states_problem
+@with_problem_options
 def round_(
-    stated: Statement,
-    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many measurements.", show_default=False)],
+    stated: ProblemOptions,
+    n: Annotated[int, option("--n", "-n", metavar="N", help="How many measurements.", show_default=False)],
     method: Annotated[
         str,
-        typer.Option(
+        option(
             "--method",
             help="auto (the best of the cheap ones), ceil (at most one more per arm with weight), apportion, regret, "
             "exchange or optimal (the best counts there are, with proof; needs convexdesign[exact]).",
         ),
     ] = "auto",
     min_counts: Annotated[
-        str | None, typer.Option("--min-counts", metavar="CSV|NUMBER", help="At least this many of each arm.")
+        str | None, option("--min-counts", metavar="CSV|NUMBER", help="At least this many of each arm.")
     ] = None,
     max_counts: Annotated[
-        str | None, typer.Option("--max-counts", metavar="CSV|NUMBER", help="At most this many of each arm.")
+        str | None, option("--max-counts", metavar="CSV|NUMBER", help="At most this many of each arm.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For ties that are broken at random.")] = 0,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", help="For the method optimal.")
-    ] = 60.0,
-    tol: Annotated[float, typer.Option("--tol", help="The relative gap to prove for the proportions.")] = 1e-6,
+    seed: Annotated[int, option("--seed", help="For ties that are broken at random.")] = 0,
+    time_limit: Annotated[float, option("--time-limit", metavar="SECONDS", help="For the method optimal.")] = 60.0,
+    tol: Annotated[float, option("--tol", help="The relative gap to prove for the proportions.")] = 1e-6,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the counts, one row an arm.")
+        Path | None, option("--output", "-o", metavar="CSV", help="Write the counts, one row an arm.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,29 +62,29 @@ def round_(
 
     Exits with 0 when the proportions are certified to --tol, with 3 otherwise (counts and efficiency hold all the same).
     """
-    from convexdesign.cli.files import check_writable
-    from convexdesign.cli.output import print_json
-    from convexdesign.cli.report import design_document, exact_document, write_per_arm
+    import numpy as np
 
     check_writable(output, "--output")
     if n < 1:
         raise InputError(f"--n {n}: give the number of measurements, at least 1")
     design = find_design(stated, tol)
-    exact = rounded(design, stated, n, method, min_counts, max_counts, seed, time_limit)
+    limits = {
+        name: read_per_arm(stated, name, text, design.problem)
+        for name, text in (("min_counts", min_counts), ("max_counts", max_counts))
+        if text is not None
+    }
+    exact = design.round(n, method, rng=np.random.default_rng(seed), time_limit=time_limit, **limits)
     if output is not None:
         write_per_arm(design.problem, {"count": exact.counts}, output)
-    if as_json:
-        whole = design_document(design)
-        kept = {name: whole[name] for name in ("problem", "certified", "weights", "names")}
-        print_json(kept | exact_document(exact) | {"bound": design.bound, "gap": design.gap, "n": n})
-    else:
-        show(design, exact)
+    whole = design_document(design)
+    kept = {name: whole[name] for name in ("problem", "certified", "weights", "names")}
+    document = kept | exact_document(exact) | {"bound": design.bound, "gap": design.gap, "n": n}
+    respond(as_json, document, lambda: show(design, exact))
     raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)
 
 
-def find_design(stated: Statement, tol: float) -> Design:
+def find_design(stated: ProblemOptions, tol: float) -> Design:
     """The design saved in a .json file, or the best one for the problem stated."""
-    from convexdesign.cli.reading import options_given, read_problem
     from convexdesign.design import Design
     from convexdesign.solve import solve
 
@@ -88,34 +97,8 @@ def find_design(stated: Statement, tol: float) -> Design:
     return Design.load(path)
 
 
-def rounded(
-    design: Design,
-    stated: Statement,
-    n: int,
-    method: str,
-    min_counts: str | None,
-    max_counts: str | None,
-    seed: int,
-    time_limit: float,
-) -> ExactDesign:
-    """The counts, within the limits given as a number or a file."""
-    import numpy as np
-
-    from convexdesign.cli.reading import read_per_arm
-
-    limits = {
-        name: read_per_arm(stated, name, text, design.problem)
-        for name, text in (("min_counts", min_counts), ("max_counts", max_counts))
-        if text is not None
-    }
-    return design.round(n, method, rng=np.random.default_rng(seed), time_limit=time_limit, **limits)
-
-
 def show(design: Design, exact: ExactDesign) -> None:
     """The counts for a reader, beside what the proportions would ask for."""
-    from convexdesign.cli.output import print_line, print_table
-    from convexdesign.cli.report import ROWS_SHOWN, counted, show_exact, value_name, verdict
-
     problem = design.problem
     print_line(f"{problem.kind}: {counted(problem.n_arms, 'arm')} in {counted(problem.arms.d, 'dimension')}")
     print_line()

@@ -9,12 +9,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from convexdesign.algorithms import ALGORITHMS
 from convexdesign.cli.algorithms import choices, named
-from convexdesign.cli.arguments import AsJson, Jobs, Progress, Seed
-from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.cli.arguments import (
+    AsJson,
+    Budget,
+    BurnIn,
+    Delta,
+    Jobs,
+    ProblemOptions,
+    Progress,
+    Seed,
+    option,
+    with_problem_options,
+)
+from convexdesign.cli.files import check_writable
+from convexdesign.cli.output import counted, print_line, print_table, respond, say
+from convexdesign.cli.reading import read_problem
+from convexdesign.cli.report import problem_document
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,12 +43,12 @@ __all__ = ["simulate"]
 KINDS = ("best-arm-oracle", "level-set-oracle")
 
 
-@states_problem
+@with_problem_options
 def simulate(
-    stated: Statement,
+    stated: ProblemOptions,
     algorithm: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--algorithm",
             metavar="NAME",
             help=f"May be repeated, or several with commas: {choices(ALGORITHMS)}. All but h-rage hold for variances of any "
@@ -44,34 +56,31 @@ def simulate(
             show_default=False,
         ),
     ],
-    replications: Annotated[int, typer.Option("--replications", help="Independent runs of each.")] = 100,
-    delta: Annotated[float, typer.Option("--delta", help="The probability of error allowed.")] = 0.05,
+    replications: Annotated[int, option("--replications", help="Independent runs of each.")] = 100,
+    delta: Delta = 0.05,
     variance_bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(
+        option(
             "--variance-bounds",
             metavar="LOW HIGH",
             help="Bounds on the variances that the algorithms are told; the true range if left out.",
         ),
     ] = None,
     known_variances: Annotated[
-        bool, typer.Option("--known-variances", help="Tell h-rage, martingale and static the variances.")
+        bool, option("--known-variances", help="Tell h-rage, martingale and static the variances.")
     ] = False,
-    burn_in: Annotated[str, typer.Option("--burn-in", help="Of h-rage: sharp, adaptive, paper or released.")] = "sharp",
-    epsilon: Annotated[float, typer.Option("--epsilon", help="Settle for answers right up to this.")] = 0.0,
+    burn_in: BurnIn = "sharp",
+    epsilon: Annotated[float, option("--epsilon", help="Settle for answers right up to this.")] = 0.0,
     max_samples: Annotated[
-        int | None, typer.Option("--max-samples", metavar="N", help="Give up a run before it takes more.")
+        int | None, option("--max-samples", metavar="N", help="Give up a run before it takes more.")
     ] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess."),
-    ] = None,
-    noise: Annotated[str, typer.Option("--noise", help="gaussian, uniform or symmetric-beta.")] = "gaussian",
+    budget: Budget = None,
+    noise: Annotated[str, option("--noise", help="gaussian, uniform or symmetric-beta.")] = "gaussian",
     seed: Seed = 0,
     jobs: Jobs = 1,
     progress: Progress = True,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write every run, one row each.")
+        Path | None, option("--output", "-o", metavar="CSV", help="Write every run, one row each.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -81,10 +90,6 @@ def simulate(
     and only the oracles are told. The same seed gives the same runs, whatever --jobs is. Runs are void whose rewards
     contradict what the algorithm was told of the variances.
     """
-    from convexdesign.cli.files import check_writable
-    from convexdesign.cli.output import print_json
-    from convexdesign.cli.reading import read_problem
-
     check_writable(output, "--output")
     names = list(dict.fromkeys(name.strip() for given in algorithm for name in given.split(",")))
     for name in names:
@@ -106,10 +111,8 @@ def simulate(
     table = summary(runs, bound)
     if output is not None:
         runs.drop(columns=["answer", "doubt"]).to_csv(output, index=False)
-    if as_json:
-        print_json(document(table, settings, replications, seed, bound))
-    else:
-        show(table, settings, replications, bound)
+    whole = document(table, settings, replications, seed, bound)
+    respond(as_json, whole, lambda: show(table, settings, replications, bound))
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,8 +272,6 @@ def run_all(
     import numpy as np
     import pandas as pd
 
-    from convexdesign.cli.output import say
-    from convexdesign.cli.report import counted
     from convexdesign.simulation import replicate
 
     # What is wrong with the settings is said here, before the work, not by a worker.
@@ -321,8 +322,6 @@ def document(
     table: pd.DataFrame, settings: Settings, replications: int, seed: int, bound: float | None
 ) -> dict[str, Any]:
     """The table and all that it depends on."""
-    from convexdesign.cli.report import problem_document
-
     world = settings.world
     return {
         "problem": problem_document(world.problem),
@@ -341,9 +340,6 @@ def document(
 
 def show(table: pd.DataFrame, settings: Settings, replications: int, bound: float | None) -> None:
     """The table for a reader."""
-    from convexdesign.cli.output import print_line, print_table
-    from convexdesign.cli.report import counted
-
     world, (low, high) = settings.world, settings.variance_bounds
     names = world.items.names
     answer = ", ".join(str(i) if names is None else names[i] for i in world.truth) or "no item"

@@ -7,40 +7,43 @@ from typing import Annotated
 
 import typer
 
-from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.arguments import AsJson, ProblemOptions, option, with_problem_options
 from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.cli.files import check_picture, check_writable, save_picture
+from convexdesign.cli.output import respond
+from convexdesign.cli.reading import read_problem
+from convexdesign.cli.report import design_document, show_design, write_per_arm
 from convexdesign.errors import InputError
 
 __all__ = ["solve"]
 
 
-@states_problem
+@with_problem_options
 def solve(
-    stated: Statement,
-    tol: Annotated[float, typer.Option("--tol", help="The relative gap to prove.")] = 1e-6,
+    stated: ProblemOptions,
+    tol: Annotated[float, option("--tol", help="The relative gap to prove.")] = 1e-6,
     method: Annotated[
         str,
-        typer.Option(
+        option(
             "--method",
             help="auto, conic, frank-wolfe, frank-wolfe-vanilla, frank-wolfe-away or multiplicative.",
         ),
     ] = "auto",
     formulation: Annotated[
         str | None,
-        typer.Option("--formulation", help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det."),
+        option("--formulation", help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det."),
     ] = None,
-    backend: Annotated[str | None, typer.Option("--backend", help="Of conic: clarabel or scs.")] = None,
+    backend: Annotated[str | None, option("--backend", help="Of conic: clarabel or scs.")] = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Stop after this long with the best so far.")
+        float | None, option("--time-limit", metavar="SECONDS", help="Stop after this long with the best so far.")
     ] = None,
     round_to: Annotated[
         int | None,
-        typer.Option("--round", metavar="N", help="Also give N whole measurements (see `convexdesign round`)."),
+        option("--round", metavar="N", help="Also give N whole measurements (see `convexdesign round`)."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--output",
             "-o",
             metavar="FILE",
@@ -48,7 +51,7 @@ def solve(
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the weights (.png, .svg or .pdf).")
+        Path | None, option("--plot", metavar="FILE", help="Draw the weights (.png, .svg or .pdf).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,10 +60,6 @@ def solve(
     Exits with 0 when the gap is proven to be within --tol, with 3 when it is not (the best design found is
     printed and written all the same).
     """
-    from convexdesign.cli.files import check_picture, check_writable, save_picture
-    from convexdesign.cli.output import print_json
-    from convexdesign.cli.reading import read_problem
-    from convexdesign.cli.report import design_document, show_design, write_per_arm
     from convexdesign.solve import solve as solve_problem
 
     check_writable(output, "--output")
@@ -80,8 +79,5 @@ def solve(
         from convexdesign.plotting import new_axes
 
         save_picture(design.plot(new_axes()), plot)
-    if as_json:
-        print_json(design_document(design, rounded))
-    else:
-        show_design(design, rounded)
+    respond(as_json, design_document(design, rounded), lambda: show_design(design, rounded))
     raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson
+from convexdesign.cli.arguments import AsJson, Counts, ProblemOptions, Weights, option, with_problem_options
 from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.cli.files import check_picture, save_picture
+from convexdesign.cli.output import counted, print_line, respond
+from convexdesign.cli.reading import read_design, read_matched, read_problem
+from convexdesign.cli.report import problem_document
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,47 +38,43 @@ class Measure(StrEnum):
     counts = "counts"
 
 
-@states_problem
+@with_problem_options
 def verify(
-    stated: Statement,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")
-    ] = None,
-    counts: Annotated[
-        Path | None, typer.Option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")
-    ] = None,
+    stated: ProblemOptions,
+    weights: Weights = None,
+    counts: Counts = None,
     design: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--design",
             metavar="CSV",
             help="A design of any program: points (or names of arms) with weights or counts, or one row a measurement.",
         ),
     ] = None,
     column: Annotated[
-        str | None, typer.Option("--column", metavar="NAME", help="The column of --design with weights or counts.")
+        str | None, option("--column", metavar="NAME", help="The column of --design with weights or counts.")
     ] = None,
     measure: Annotated[
-        Measure | None, typer.Option("--measure", help="What that column holds, where its name does not say.")
+        Measure | None, option("--measure", help="What that column holds, where its name does not say.")
     ] = None,
     match_tol: Annotated[
         float,
-        typer.Option("--match-tol", help="How far a point may be from its arm, as a share of each column's range."),
+        option("--match-tol", help="How far a point may be from its arm, as a share of each column's range."),
     ] = 1e-6,
     normalise: Annotated[
-        bool, typer.Option("--normalise", help="Divide the weights by their sum, where they were rounded.")
+        bool, option("--normalise", help="Divide the weights by their sum, where they were rounded.")
     ] = False,
     tol: Annotated[
         float | None,
-        typer.Option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap."),
+        option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap."),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the equivalence theorem (.png, .svg or .pdf)."),
+        option("--plot", metavar="FILE", help="Draw the equivalence theorem (.png, .svg or .pdf)."),
     ] = None,
     rigorous: Annotated[
         bool,
-        typer.Option(
+        option(
             "--rigorous",
             help="Prove it for the numbers exactly as given, rounding included. Needs convexdesign[rigorous].",
         ),
@@ -91,9 +90,6 @@ def verify(
     Exits with 0 when the efficiency is known to 1e-4 and, with --tol, within it; with 3 otherwise, and where the weights
     break the problem's constraints on them.
     """
-    from convexdesign.cli.files import check_picture, save_picture
-    from convexdesign.cli.output import print_json, print_line
-    from convexdesign.cli.reading import read_design, read_matched, read_problem
     from convexdesign.verify import verify as verify_design
 
     if tol is not None and not tol > 0:
@@ -123,12 +119,13 @@ def verify(
         from convexdesign.plotting import new_axes
 
         save_picture(result.plot(ax=new_axes()), plot)
-    if as_json:
-        print_json(document(problem, result, tol, known and good))
-    else:
+
+    def show() -> None:
         print_line(result.summary(1e-6 if tol is None else tol))
         if tol is not None:
             print_line(f"{'gap':<16} {result.gap:.1e}: {'within' if good else 'NOT within'} the tolerance {tol:.1e}")
+
+    respond(as_json, document(problem, result, tol, known and good), show)
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
 
 
@@ -149,9 +146,6 @@ def summing_to_one(values: NDArray[np.float64], path: Path, normalise: bool) -> 
 
 def say_matched(given: dict[str, Any], path: Path, as_json: bool) -> None:
     """What was found in a design's file, for a reader to compare with what it should hold."""
-    from convexdesign.cli.output import print_line
-    from convexdesign.cli.report import counted
-
     ((name, values),) = given.items()
     total = f", {counted(int(values.sum()), 'measurement')} in all" if name == "counts" else ""
     if not as_json:
@@ -160,8 +154,6 @@ def say_matched(given: dict[str, Any], path: Path, as_json: bool) -> None:
 
 def document(problem: DesignProblem, result: Verification, tol: float | None, certified: bool) -> dict[str, Any]:
     """The verification as one JSON document; infinities are null there."""
-    from convexdesign.cli.report import problem_document
-
     low, high = result.efficiency_interval
     step = result.improvement()
     return {

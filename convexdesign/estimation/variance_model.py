@@ -93,7 +93,7 @@ class VarianceModel:
 
     def plot(self, ax: Axes | None = None, *, delta: float | None = None) -> Axes:
         """Draw the estimates in increasing order, with the error bound at level delta where one is asked for."""
-        from convexdesign.plotting.variances import plot_variances
+        from convexdesign.plotting.identification import plot_variances
 
         error = None if delta is None else self.error_bound(delta)
         return plot_variances(self.variances, error=error, bounds=self.variance_bounds, ax=ax)

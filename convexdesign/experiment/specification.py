@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.algorithms import ALGORITHMS, algorithm_of
+from convexdesign.digest import array_digest
 from convexdesign.errors import DamagedStoreError, InputError
 from convexdesign.identification import BestArm, Identifier, LevelSet
 from convexdesign.identification.allocations import allocate
@@ -98,21 +97,15 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 def _rows(rows: Rows) -> dict[str, Any]:
     values = np.asarray(rows.values, dtype=float)
     names, columns = (None if labels is None else list(labels) for labels in (rows.names, rows.columns))
-    return {"values": values.tolist(), "names": names, "columns": columns, "digest": _digest(values)}
+    return {"values": values.tolist(), "names": names, "columns": columns, "digest": array_digest(values, short=True)}
 
 
 def _rows_from(record: dict[str, Any]) -> Rows:
     rows = read_rows(record["values"], "arms")
-    if _digest(np.asarray(rows.values)) != record["digest"]:
+    if array_digest(rows.values, short=True) != record["digest"]:
         raise DamagedStoreError("the arms of the store are not those of its digest")
     names, columns = (None if labels is None else tuple(labels) for labels in (record["names"], record["columns"]))
     return Rows(rows.values, names, columns)
-
-
-def _digest(values: NDArray[np.float64]) -> str:
-    h = blake2b(repr(values.shape).encode(), digest_size=16)
-    h.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-    return h.hexdigest()
 
 
 def _objective(objective: Objective) -> dict[str, Any]:

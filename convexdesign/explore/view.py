@@ -17,7 +17,7 @@ from convexdesign.exact import ExactDesign
 from convexdesign.explore.state import PROBLEMS, State
 from convexdesign.identification.bounds import Complexity, complexity, lower_bound
 from convexdesign.identification.objectives import BestArm, LevelSet, Objective
-from convexdesign.plotting.ellipse import ellipse_data
+from convexdesign.plotting.plane import ellipse_data
 from convexdesign.problem import DesignProblem
 from convexdesign.problemfile.kinds import KINDS
 from convexdesign.solve import solve

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from convexdesign.design import Design
+from convexdesign.digest import array_digest
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.rounding import sparsify
@@ -66,7 +66,7 @@ class DesignSolver(Protocol):
 class _Request:
     """A problem, equal to another when a digest of their data is."""
 
-    digest: bytes
+    digest: str
     problem: DesignProblem = field(compare=False)
     tol: float
 
@@ -120,14 +120,9 @@ def _solved(request: _Request) -> Allocation:
     return thinned(solve(request.problem, tol=request.tol))
 
 
-def _digest(problem: DesignProblem) -> bytes:
+def _digest(problem: DesignProblem) -> str:
     """A fingerprint of kind, arms, targets and noise."""
-    h = hashlib.blake2b(problem.kind.encode(), digest_size=16)
-    for name, given in sorted(problem.inputs.items()):
-        values = getattr(given, "values", given)
-        h.update(name.encode())
-        h.update(np.ascontiguousarray(values, dtype=float).tobytes())
-        h.update(repr(np.shape(values)).encode())
+    given = {name: getattr(value, "values", value) for name, value in problem.inputs.items()}
     if problem.noise_variance is not None:
-        h.update(problem.noise_variance.tobytes())
-    return h.digest()
+        given["noise_variance"] = problem.noise_variance
+    return " ".join([problem.kind, *(f"{name} {array_digest(given[name], short=True)}" for name in sorted(given))])

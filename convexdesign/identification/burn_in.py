@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.estimation import (
     HeadPlan,
@@ -57,7 +57,7 @@ LEAST, LEAST_SHARE = 1e-70, 1e-12
 class _Arms:
     """Arms, equal to others when a digest of their numbers is."""
 
-    digest: bytes
+    digest: str
     rows: Rows = field(compare=False)
 
 
@@ -67,9 +67,7 @@ def head_plan(rows: Rows, proportions: Proportions | None = None) -> HeadPlan:
         return plan_head(rows, proportions=proportions)
     if rows.values.size > REMEMBERED_ENTRIES:
         return plan_head(rows)
-    numbers = np.ascontiguousarray(rows.values, dtype=float)
-    digest = hashlib.blake2b(repr(numbers.shape).encode() + numbers.tobytes(), digest_size=16).digest()
-    return _planned(_Arms(digest, rows))
+    return _planned(_Arms(array_digest(rows.values, short=True), rows))
 
 
 @lru_cache(maxsize=64)

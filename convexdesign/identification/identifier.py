@@ -393,7 +393,7 @@ class Identifier(Resumable):
 
     def plot_rounds(self, ax: Axes | None = None) -> Axes:
         """Draw how many items are undecided against the samples spent (extra `plot`); returns the axes."""
-        from convexdesign.plotting.rounds import plot_rounds
+        from convexdesign.plotting.identification import plot_rounds
 
         return plot_rounds(
             [r.samples for r in self.rounds],

@@ -4,12 +4,16 @@ The data functions need NumPy alone. The drawing functions need the extra `plot`
 figure where it is None), return the axes they drew on, and never show or save anything.
 """
 
-from convexdesign.plotting.allocation import AllocationData, allocation_data, plot_allocation
+from convexdesign.plotting.allocation import (
+    AllocationData,
+    ComparisonData,
+    allocation_data,
+    comparison_data,
+    plot_allocation,
+    plot_comparison,
+)
 from convexdesign.plotting.canvas import new_axes, require_matplotlib
-from convexdesign.plotting.comparison import ComparisonData, comparison_data, plot_comparison
 from convexdesign.plotting.convergence import ConvergenceData, convergence_data, plot_convergence
-from convexdesign.plotting.elfving import ElfvingData, elfving_data, plot_elfving
-from convexdesign.plotting.ellipse import EllipseData, ellipse_data, plot_ellipse
 from convexdesign.plotting.equivalence import (
     EquivalenceData,
     equivalence_data,
@@ -17,9 +21,16 @@ from convexdesign.plotting.equivalence import (
     plot_unmeasured,
     sensitivity,
 )
+from convexdesign.plotting.identification import (
+    RoundsData,
+    VariancesData,
+    plot_rounds,
+    plot_variances,
+    rounds_data,
+    variances_data,
+)
 from convexdesign.plotting.palette import OKABE_ITO
-from convexdesign.plotting.rounds import RoundsData, plot_rounds, rounds_data
-from convexdesign.plotting.variances import VariancesData, plot_variances, variances_data
+from convexdesign.plotting.plane import ElfvingData, EllipseData, elfving_data, ellipse_data, plot_elfving, plot_ellipse
 
 __all__ = [
     "OKABE_ITO",

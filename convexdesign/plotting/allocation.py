@@ -1,22 +1,32 @@
-"""One design as bars: which arms it measures, and how often."""
+"""Designs as bars: which arms one measures, and how often; several side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, tidy
-from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
+from convexdesign.plotting.canvas import axes_or_new, finished
+from convexdesign.plotting.palette import GREY, INK, OKABE_ITO, series_colour
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AllocationData", "allocation_data", "arm_names", "checked_weights", "plot_allocation"]
+__all__ = [
+    "AllocationData",
+    "ComparisonData",
+    "allocation_data",
+    "arm_names",
+    "checked_weights",
+    "comparison_data",
+    "plot_allocation",
+    "plot_comparison",
+]
 
 
 @dataclass(frozen=True)
@@ -29,7 +39,7 @@ class AllocationData:
 
     arms: NDArray[np.intp]
     names: tuple[str, ...]
-    weights: NDArray[np.float64]
+    weights: Floats
     hidden: int
     hidden_weight: float
 
@@ -48,13 +58,7 @@ def allocation_data(weights: ArrayLike, names: Sequence[str] | None = None, max_
     labels = arm_names(names, w.size)
     if max_bars < 1:
         raise InputError(f"max_bars must be at least 1, got {max_bars}")
-    if w.size <= max_bars:
-        shown = np.arange(w.size)
-    else:
-        largest = np.argsort(-w, kind="stable")[:max_bars]
-        shown = largest[w[largest] > 0]
-    hidden = np.ones(w.size, dtype=bool)
-    hidden[shown] = False
+    shown, hidden = largest(w, max_bars)
     return AllocationData(
         arms=shown,
         names=tuple(labels[int(i)] if labels else str(i) for i in shown),
@@ -79,22 +83,25 @@ def plot_allocation(
     """
     data = allocation_data(weights, names, max_bars)
     ax = axes_or_new(ax, (7.0, 1.3 + 0.32 * max(len(data.names), 4)))
-    rows = np.arange(len(data.names))
-    bars = ax.barh(rows, 100 * data.weights, height=0.72, color=OKABE_ITO["blue"])
-    ax.bar_label(bars, [percent(w) for w in data.weights], padding=4, color=INK, fontsize="small")
-    ax.set_yticks(rows, data.names)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.set_ylabel("arm")
-    ax.set_xlabel(f"share of {share_of} (%)")
-    leave_room(ax, data.weights)
-    tidy(ax, grid="x")
+    bars = ax.barh(np.arange(len(data.names)), 100 * data.weights, height=0.72, color=OKABE_ITO["blue"])
+    label_bars(ax, bars, data.weights)
+    room_for_bars(ax, data.names, data.weights)
     note_hidden(ax, data.hidden, f"{percent(data.hidden_weight)} of {share_of} together")
-    if title:
-        ax.set_title(title, loc="left")
-    return ax
+    return finished(ax, f"share of {share_of} (%)", "arm", grid="x", title=title)
 
 
-def checked_weights(weights: ArrayLike) -> NDArray[np.float64]:
+def largest(weights: Floats, most: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Which arms to show: all in their order if there are at most so many, else the largest; and whether each is hidden."""
+    shown = np.arange(weights.size)
+    if weights.size > most:
+        shown = np.argsort(-weights, kind="stable")[:most]
+        shown = shown[weights[shown] > 0]
+    hidden = np.ones(weights.size, dtype=bool)
+    hidden[shown] = False
+    return shown, hidden
+
+
+def checked_weights(weights: ArrayLike) -> Floats:
     """Weights as float64 (n,), nonnegative and finite, else InputError with the index and the value."""
     w = np.asarray(weights, dtype=np.float64)
     if w.ndim != 1 or w.size == 0:
@@ -123,10 +130,17 @@ def percent(share: float) -> str:
     return "<0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
 
 
-def leave_room(ax: Axes, weights: NDArray[np.float64]) -> None:
-    """Start the axis at zero and leave room on the right for the numbers at the bars' ends."""
-    largest = float(weights.max(initial=0.0))
-    ax.set_xlim(0, 115 * largest if largest > 0 else 1)
+def label_bars(ax: Axes, bars: Any, weights: Floats) -> None:
+    """Write each bar's share at its end."""
+    ax.bar_label(bars, [percent(w) for w in weights], padding=4, color=INK, fontsize="small")
+
+
+def room_for_bars(ax: Axes, names: Sequence[str], weights: Floats) -> None:
+    """Name the rows from the top down; start the axis at zero and leave room on the right for the numbers."""
+    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    most = float(weights.max(initial=0.0))
+    ax.set_xlim(0, 115 * most if most > 0 else 1)
 
 
 def note_hidden(ax: Axes, hidden: int, amount: str) -> None:
@@ -135,3 +149,84 @@ def note_hidden(ax: Axes, hidden: int, amount: str) -> None:
         arms = "arm is" if hidden == 1 else "arms are"
         text = f"{hidden:,} more measured {arms} not shown\n({amount})"
         ax.text(0.99, 0.02, text, transform=ax.transAxes, ha="right", va="bottom", color=GREY, fontsize="small")
+
+
+@dataclass(frozen=True)
+class ComparisonData:
+    """Groups of bars, one group an arm and one bar a design, in drawing order.
+
+    `weights` has shape (designs, arms shown). `hidden` counts the arms without bars that some design
+    measures; `hidden_weight` is the most that any one design holds there.
+    """
+
+    designs: tuple[str, ...]
+    arms: NDArray[np.intp]
+    names: tuple[str, ...]
+    weights: Floats
+    hidden: int
+    hidden_weight: float
+
+
+def comparison_data(
+    designs: Mapping[str, ArrayLike], names: Sequence[str] | None = None, max_arms: int = 12
+) -> ComparisonData:
+    """The arms to compare: all in their order if at most `max_arms`, else those some design favours most.
+
+    designs: from a label to weights (n,), all of one length. Raises InputError where lengths differ or
+    no design is given.
+
+    >>> comparison_data({"a": [0.9, 0.1], "b": [0.5, 0.5]}).weights
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    """
+    if not designs:
+        raise InputError("no designs to compare: give a mapping from labels to weights")
+    if max_arms < 1:
+        raise InputError(f"max_arms must be at least 1, got {max_arms}")
+    rows = {str(label): checked_weights(w) for label, w in designs.items()}
+    sizes = {label: w.size for label, w in rows.items()}
+    if len(set(sizes.values())) > 1:
+        raise InputError(f"designs over different numbers of arms cannot be compared: {sizes}")
+    W = np.stack(list(rows.values()))
+    labels = arm_names(names, W.shape[1])
+    most = W.max(axis=0)
+    shown, hidden = largest(most, max_arms)
+    return ComparisonData(
+        designs=tuple(rows),
+        arms=shown,
+        names=tuple(labels[int(i)] if labels else str(i) for i in shown),
+        weights=W[:, shown],
+        hidden=int(np.count_nonzero(most[hidden])),
+        hidden_weight=float(W[:, hidden].sum(axis=1).max()),
+    )
+
+
+def plot_comparison(
+    designs: Mapping[str, ArrayLike],
+    names: Sequence[str] | None = None,
+    *,
+    max_arms: int = 12,
+    share_of: str = "measurements",
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the designs as grouped horizontal bars with a legend; returns the axes.
+
+    Arguments as in `comparison_data`; share_of: what the weights divide, for the axis ("budget" with costs).
+    """
+    data = comparison_data(designs, names, max_arms)
+    k = len(data.designs)
+    ax = axes_or_new(ax, (7.0, min(1.6 + 0.24 * k * max(len(data.names), 3), 8.0)))
+    rows = np.arange(len(data.names))
+    height = 0.8 / k
+    for j, label in enumerate(data.designs):
+        at = rows + (j - (k - 1) / 2) * height
+        bars = ax.barh(at, 100 * data.weights[j], height=0.9 * height, color=series_colour(j), label=label)
+        if k * len(rows) <= 36:  # more numbers than that are noise
+            label_bars(ax, bars, data.weights[j])
+    room_for_bars(ax, data.names, data.weights)
+    note_hidden(ax, data.hidden, f"at most {percent(data.hidden_weight)} of the {share_of} of any one design")
+    # Above the bars, where it can hide none of them.
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(k, 3), frameon=False, borderaxespad=0.2)
+    pad = 12 + 18 * -(-k // 3)
+    return finished(ax, f"share of {share_of} (%)", "arm", grid="x", title=title, pad=pad)

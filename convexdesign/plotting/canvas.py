@@ -9,7 +9,7 @@ from convexdesign.plotting.palette import GREY, INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["axes_or_new", "new_axes", "require_matplotlib", "tidy"]
+__all__ = ["axes_or_new", "finished", "new_axes", "require_matplotlib", "tidy"]
 
 
 def require_matplotlib() -> None:
@@ -37,7 +37,7 @@ def new_axes(size: tuple[float, float] = (7.0, 4.2)) -> Axes:
     return Figure(figsize=size, dpi=150, layout="constrained").subplots()
 
 
-def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
+def axes_or_new(ax: Axes | None, size: tuple[float, float] = (7.0, 4.2)) -> Axes:
     """The axes given, else new ones that a notebook shows by itself."""
     require_matplotlib()
     if ax is not None:
@@ -45,6 +45,28 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def finished(
+    ax: Axes,
+    x: str,
+    y: str,
+    *,
+    grid: Literal["x", "y", "both"],
+    title: str | None = None,
+    pad: float | None = None,
+    plane: bool = False,
+) -> Axes:
+    """The axes with their labels x and y, tidied, and with a title; plane: both coordinates at one scale, legend outside."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    tidy(ax, grid=grid)
+    if plane:
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    if title:
+        ax.set_title(title, loc="left", pad=pad)
+    return ax
 
 
 def tidy(ax: Axes, *, grid: Literal["x", "y", "both"]) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, tidy
+from convexdesign.plotting.canvas import axes_or_new, finished
 from convexdesign.plotting.palette import GREY, INK, LINE_STYLES, MARKERS, series_colour
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +25,8 @@ class ConvergenceData:
     """One method's curve: positions (k,) increasing, and the best certified gap so far (k,), never rising."""
 
     method: str
-    positions: NDArray[np.float64]
-    gaps: NDArray[np.float64]
+    positions: Floats
+    gaps: Floats
 
 
 def convergence_data(
@@ -78,7 +79,7 @@ def plot_convergence(
     tol: the gap asked for, drawn as a line; log_x: positions on a logarithmic axis too.
     """
     curves = convergence_data(histories, floor)
-    ax = axes_or_new(ax, (7.0, 4.2))
+    ax = axes_or_new(ax)
     for k, curve in enumerate(curves):
         ax.plot(
             curve.positions,
@@ -108,11 +109,7 @@ def plot_convergence(
     ax.set_yscale("log")
     if log_x:
         ax.set_xscale("log")
-    ax.set_xlabel("time (seconds)" if unit == "seconds" else unit)
-    ax.set_ylabel("certified relative gap")
-    tidy(ax, grid="both")
     if len(curves) > 1:
         ax.legend(loc="best", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
-    if title:
-        ax.set_title(title, loc="left")
-    return ax
+    x = "time (seconds)" if unit == "seconds" else unit
+    return finished(ax, x, "certified relative gap", grid="both", title=title)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import arm_names, checked_weights
-from convexdesign.plotting.canvas import axes_or_new, tidy
+from convexdesign.plotting.canvas import axes_or_new, finished
 from convexdesign.plotting.palette import INK, OKABE_ITO
 from convexdesign.problem.responses import spread, stacked
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["EquivalenceData", "equivalence_data", "plot_equivalence", "plot_unmeasured", "sensitivity"]
+
+
+# Where names still fit beneath the axis, and a legend above the axes.
+MOST_NAMES = 24
+LEGEND: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "frameon": False}
 
 
 @dataclass(frozen=True)
@@ -29,16 +35,16 @@ class EquivalenceData:
     maximum does not exceed it. `excess` is max s / bound - 1: zero at an optimum.
     """
 
-    positions: NDArray[np.float64]
-    sensitivity: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    positions: Floats
+    sensitivity: Floats
+    weights: Floats
     bound: float
     excess: float
 
 
 def sensitivity(
     arms: ArrayLike, weights: ArrayLike, M: ArrayLike | None = None, prior: ArrayLike | None = None
-) -> NDArray[np.float64]:
+) -> Floats:
     """y_i' C M C y_i for every arm, C = A(w)^+, A(w) = A0 + sum_i w_i y_i y_i'; shape (n,).
 
     arms: rows y_i = x_i/s_i, already divided by the noise's standard deviation, (n, d); of arms with r responses
@@ -79,11 +85,7 @@ def equivalence_data(
     >>> data.bound, data.excess
     (2.0, 0.0)
     """
-    w = checked_weights(weights)
-    s = np.asarray(values, dtype=np.float64)
-    x = np.arange(w.size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
-    if s.shape != w.shape or x.shape != w.shape:
-        raise InputError(f"sensitivities {s.shape}, weights {w.shape} and positions {x.shape} must have one shape")
+    s, w, x = _alike("sensitivities", values, weights, positions)
     if bound is None:
         bound = float(w @ s) / float(w.sum()) if w.sum() > 0 else 0.0
     if not (np.all(np.isfinite(s)) and bound > 0):
@@ -111,7 +113,8 @@ def plot_equivalence(
     """
     data = equivalence_data(values, weights, positions, bound)
     labels = arm_names(names, len(data.weights))
-    ax = axes_or_new(ax, (7.0, 4.2))
+    xlabel = xlabel or ("arm" if positions is None else "position of the arm")
+    ax = axes_or_new(ax)
     support = data.weights > 0
     if positions is not None:
         ax.plot(data.positions, data.sensitivity, color=OKABE_ITO["blue"], linewidth=2, label="all arms")
@@ -138,18 +141,10 @@ def plot_equivalence(
         zorder=4,
         label="arms measured (area: weight)",
     )
-    if positions is None and labels is not None and len(labels) <= 24:
-        ax.set_xticks(data.positions, labels, rotation=30 if max(map(len, labels)) > 4 else 0)
-    ax.set_xlabel(xlabel or ("arm" if positions is None else "position of the arm"))
-    ax.set_ylabel(ylabel)
     ax.set_ylim(0, 1.15 * max(data.bound, float(data.sensitivity.max())))
-    tidy(ax, grid="y")
     # Small, since a legend wider than the figure would leave no room for the axes.
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    ax.legend(ncols=3, frameon=False, fontsize="small", columnspacing=1.2, handletextpad=0.5, **place)
-    if title:
-        ax.set_title(title, loc="left", pad=30)
-    return ax
+    ax.legend(ncols=3, fontsize="small", columnspacing=1.2, handletextpad=0.5, **LEGEND)
+    return _with_arms(ax, data.positions, None if positions is not None else labels, xlabel, ylabel, title)
 
 
 def plot_unmeasured(
@@ -165,26 +160,35 @@ def plot_unmeasured(
 
     shares: (n,) between 0 and 1. weights, positions and names as in `plot_equivalence`.
     """
-    w, s = checked_weights(weights), np.asarray(shares, dtype=np.float64)
-    x = np.arange(w.size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
-    if s.shape != w.shape or x.shape != w.shape:
-        raise InputError(f"shares {s.shape}, weights {w.shape} and positions {x.shape} must have one shape")
+    s, w, x = _alike("shares", shares, weights, positions)
     labels = arm_names(names, w.size)
-    ax = axes_or_new(ax, (7.0, 4.2))
+    ax = axes_or_new(ax)
     measured = w > 0
     ax.vlines(x, 0.0, s, color=OKABE_ITO["sky"], linewidth=1.4)
     ax.scatter(x[~measured], s[~measured], s=26, color=OKABE_ITO["sky"], label="other arms")
     ax.scatter(x[measured], s[measured], s=30 + 300 * w[measured], color=OKABE_ITO["vermillion"], label="arms measured")
-    if positions is None and labels is not None and len(labels) <= 24:
-        ax.set_xticks(x, labels, rotation=30 if max(map(len, labels)) > 4 else 0)
-    ax.set_xlabel("arm" if positions is None else "position of the arm")
-    ax.set_ylabel("share that is not measured")
     ax.set_ylim(-0.05, 1.1)
-    tidy(ax, grid="y")
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, borderaxespad=0.2)
-    if title:
-        ax.set_title(title, loc="left", pad=30)
-    return ax
+    ax.legend(ncols=2, **LEGEND)
+    xlabel = "arm" if positions is None else "position of the arm"
+    return _with_arms(ax, x, None if positions is not None else labels, xlabel, "share that is not measured", title)
+
+
+def _alike(
+    what: str, values: ArrayLike, weights: ArrayLike, positions: ArrayLike | None
+) -> tuple[Floats, Floats, Floats]:
+    """Values, weights and positions (n,), the indices where there are none; InputError where they differ in length."""
+    w, s = checked_weights(weights), np.asarray(values, dtype=np.float64)
+    x = np.arange(w.size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
+    if s.shape != w.shape or x.shape != w.shape:
+        raise InputError(f"{what} {s.shape}, weights {w.shape} and positions {x.shape} must have one shape")
+    return s, w, x
+
+
+def _with_arms(ax: Axes, x: Floats, names: Sequence[str] | None, xlabel: str, ylabel: str, title: str | None) -> Axes:
+    """Name the arms on the axis where there is room for their names, and finish."""
+    if names is not None and len(names) <= MOST_NAMES:
+        ax.set_xticks(x, names, rotation=30 if max(map(len, names)) > 4 else 0)
+    return finished(ax, xlabel, ylabel, grid="y", title=title, pad=30)
 
 
 def excess_text(excess: float) -> str:

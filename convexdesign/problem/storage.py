@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.files import open_array
 from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.problem.responses import ResponseRows, read_arms
 
-__all__ = ["digest", "problem_from_json", "problem_to_json"]
+__all__ = ["problem_from_json", "problem_to_json"]
 
 # Above this many entries a matrix is not written into the document but beside it.
 INLINE_ENTRIES = 500_000
-BLOCK_ENTRIES = 2**19
 
 CONSTRUCTORS: dict[str, Any] = {
     "minimax": DesignProblem,
@@ -38,16 +37,6 @@ CONSTRUCTORS: dict[str, Any] = {
     "average-variance": DesignProblem.average_variance,
     "e-optimal": DesignProblem.e_optimal,
 }
-
-
-def digest(values: NDArray[Any]) -> str:
-    """SHA-256 over shape and float64 bytes, read block by block."""
-    plain = np.asarray(values)
-    code = hashlib.sha256(repr(plain.shape).encode())
-    step = max(1, BLOCK_ENTRIES // max(plain[:1].size, 1))
-    for start in range(0, plain.shape[0], step):
-        code.update(np.ascontiguousarray(plain[start : start + step], dtype=np.float64).tobytes())
-    return code.hexdigest()
 
 
 def problem_to_json(problem: DesignProblem, beside: Path) -> dict[str, Any]:
@@ -103,10 +92,10 @@ def _store(values: NDArray[Any], name: str, beside: Path) -> dict[str, Any]:
     """Digest and path: of the file the values are a map of, or else of a new one beside the document."""
     mapped = _mapped_file(values)
     if mapped is not None:
-        return {"path": str(mapped), "digest": digest(values)}
+        return {"path": str(mapped), "digest": array_digest(values)}
     own = beside.with_name(f"{beside.stem}.{name}.npy")
     np.save(own, values)
-    return {"path": own.name, "digest": digest(values)}
+    return {"path": own.name, "digest": array_digest(values)}
 
 
 def _stored(data: dict[str, Any], name: str, beside: Path) -> NDArray[Any]:
@@ -115,7 +104,7 @@ def _stored(data: dict[str, Any], name: str, beside: Path) -> NDArray[Any]:
         values: NDArray[Any] = open_array(path)
     except InputError as error:
         raise InputError(f"{beside}: {name} are stored in {path}, which cannot be read: {error}") from None
-    if digest(values) != data["digest"]:
+    if array_digest(values) != data["digest"]:
         raise InputError(f"{path}: differs from the {name} this design was made for (digest mismatch)")
     return values
 

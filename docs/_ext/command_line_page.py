@@ -29,10 +29,10 @@ def page() -> str:
     import typer
 
     from convexdesign.cli.app import EXIT_CODES, app
-    from convexdesign.cli.statement import Statement
+    from convexdesign.cli.arguments import ProblemOptions
 
     group = typer.main.get_command(app)
-    stated = {field.name for field in fields(Statement)}
+    stated = {field.name for field in fields(ProblemOptions)}
     shared: dict[str, Any] = {}
     sections: list[str] = []
     for name, command in commands_of(group):

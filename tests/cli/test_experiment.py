@@ -335,8 +335,8 @@ def test_a_file_is_replaced_when_the_new_one_is_complete(begun, tmp_path, monkey
     def fail(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for command, name in (("ask", "_write"), ("export", "_write_csv")):
-        monkeypatch.setattr(sys.modules[f"convexdesign.cli.experiment.{command}"], name, fail)
+    for module, name in (("state", "write_rows"), ("record", "write_rows")):
+        monkeypatch.setattr(sys.modules[f"convexdesign.cli.experiment.{module}"], name, fail)
     for command in ("ask", "export"):
         failed = begun(command, "-o", "batch.csv")
         assert failed.code == 3

@@ -7,13 +7,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from library_index import current, page
 
 from convexdesign import instances
 from convexdesign.features import phi
 from convexdesign.problemfile import find, library, load_problem
 from convexdesign.problemfile.document import Document
-from convexdesign.problemfile.index import index
-from convexdesign.problemfile.library import folder
 
 FILES = library()
 
@@ -142,16 +141,18 @@ def test_enough_files_of_every_kind_and_with_every_option():
 
 
 def test_index_is_current():
-    """Otherwise run python -m convexdesign.problemfile.index."""
-    page = (folder() / "README.md").read_text(encoding="utf-8")
-    assert page == index(load_problem(path) for path in FILES)
+    """Otherwise run python docs/_ext/library_index.py."""
+    text = page().read_text(encoding="utf-8")
+    assert text == current(text)
+    rows = [line for line in text.splitlines() if line.startswith("| [")]
+    assert [row.split("](")[0][3:] for row in rows] == [path.stem for path in FILES]
 
 
 def test_index_describes_every_field_and_its_example_loads(tmp_path):
-    page = index([])
+    text = page().read_text(encoding="utf-8")
     for field in Document.model_fields:
-        assert re.search(rf"\n\|[^|\n]*\b{field}\b[^|\n]*\|", page), field
-    example = page.split("```toml\n")[1].split("```")[0]
+        assert re.search(rf"\n\|[^|\n]*\b{field}\b[^|\n]*\|", text), field
+    example = text.split("```toml\n")[1].split("```")[0]
     path = tmp_path / "example.toml"
     path.write_text(example)
     assert load_problem(path).problem().arm_name(3) == "both"

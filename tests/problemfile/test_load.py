@@ -135,10 +135,10 @@ def test_arms_of_different_numbers_of_responses_and_from_npy(write, tmp_path):
 
 
 def test_the_example_of_several_responses_loads(tmp_path):
-    from convexdesign.problemfile.index import index
+    from library_index import page
 
     path = tmp_path / "example.toml"
-    path.write_text(index([]).split("```toml\n")[2].split("```")[0])
+    path.write_text(page().read_text(encoding="utf-8").split("```toml\n")[2].split("```")[0])
     assert load_problem(path).problem().responses == 2
 
 

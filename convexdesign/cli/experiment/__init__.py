@@ -1,20 +1,13 @@
-"""`convexdesign experiment ...`: experiments that run for weeks, over crashes and retries; every command is one file."""
+"""`convexdesign experiment ...`: experiments that run for weeks, over crashes and retries."""
 
 from __future__ import annotations
 
 import typer
 
-from convexdesign.cli.experiment.amend import amend
-from convexdesign.cli.experiment.ask import ask
-from convexdesign.cli.experiment.check import check
+from convexdesign.cli.experiment.changes import amend, mark_missing, tell, withdraw
 from convexdesign.cli.experiment.create import create
-from convexdesign.cli.experiment.export import export
-from convexdesign.cli.experiment.missing import mark_missing
-from convexdesign.cli.experiment.recover import recover
-from convexdesign.cli.experiment.result import result
-from convexdesign.cli.experiment.status import status
-from convexdesign.cli.experiment.tell import tell
-from convexdesign.cli.experiment.withdraw import withdraw
+from convexdesign.cli.experiment.record import check, export, recover
+from convexdesign.cli.experiment.state import ask, result, status
 
 __all__ = ["experiment"]
 

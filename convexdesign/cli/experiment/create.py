@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from convexdesign.cli.algorithms import FOR_EXPERIMENTS, choices, named
-from convexdesign.cli.arguments import AsJson
-from convexdesign.cli.experiment.opening import NewStore
-from convexdesign.cli.statement import Statement, states_problem
+from convexdesign.cli.arguments import AsJson, Budget, BurnIn, Delta, ProblemOptions, option, with_problem_options
+from convexdesign.cli.experiment.opening import NewStore, limit_text
+from convexdesign.cli.output import counted, print_line, respond
+from convexdesign.cli.reading import read_problem
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,44 +21,41 @@ BEST_ARM = ("xy-allocation", "best-arm-oracle")
 LEVEL_SET = ("level-set-allocation", "level-set-oracle")
 
 
-@states_problem
+@with_problem_options
 def create(
-    stated: Statement,
+    stated: ProblemOptions,
     store: NewStore,
     algorithm: Annotated[
         str,
-        typer.Option(
+        option(
             "--algorithm",
             metavar="NAME",
             help=f"{choices(FOR_EXPERIMENTS)}. All but h-rage hold for variances of any form, and h-rage does with "
             "--known-variances.",
         ),
     ] = "h-rage",
-    delta: Annotated[float, typer.Option("--delta", help="The probability of error allowed.")] = 0.05,
+    delta: Delta = 0.05,
     level: Annotated[
         float | None,
-        typer.Option("--level", help="The threshold of a level set, where the problem states none."),
+        option("--level", help="The threshold of a level set, where the problem states none."),
     ] = None,
     variance_bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(
+        option(
             "--variance-bounds",
             metavar="LOW HIGH",
             help="All noise VARIANCES lie between these; the range of the problem's if left out.",
         ),
     ] = None,
     known_variances: Annotated[
-        bool, typer.Option("--known-variances", help="The problem's noise variances are known to be right.")
+        bool, option("--known-variances", help="The problem's noise variances are known to be right.")
     ] = False,
-    burn_in: Annotated[str, typer.Option("--burn-in", help="Of h-rage: sharp, adaptive, paper or released.")] = "sharp",
-    epsilon: Annotated[float, typer.Option("--epsilon", help="Settle for an answer right up to this.")] = 0.0,
+    burn_in: BurnIn = "sharp",
+    epsilon: Annotated[float, option("--epsilon", help="Settle for an answer right up to this.")] = 0.0,
     max_samples: Annotated[
-        int | None, typer.Option("--max-samples", metavar="N", help="Never ask for more measurements in all.")
+        int | None, option("--max-samples", metavar="N", help="Never ask for more measurements in all.")
     ] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess."),
-    ] = None,
+    budget: Budget = None,
     as_json: AsJson = False,
 ) -> None:
     """Begin an experiment in a new file.
@@ -67,10 +63,6 @@ def create(
     The problem says what can be measured and what is asked: xy-allocation and best-arm-oracle for the best item,
     level-set-allocation and level-set-oracle for all items above a threshold. What it states of theta is not used.
     """
-    from convexdesign.cli.experiment.status import limit_text
-    from convexdesign.cli.output import print_json, print_line
-    from convexdesign.cli.reading import read_problem
-    from convexdesign.cli.report import counted
     from convexdesign.experiment import Experiment
 
     line = named(algorithm, FOR_EXPERIMENTS, budget)
@@ -92,12 +84,13 @@ def create(
         "max_samples": state.max_samples,
         "budget": state.budget,
     }
-    if as_json:
-        print_json(document)
-        return
-    sizes = f"{counted(x.n_arms, 'arm')}, {counted(document['n_items'], 'item')}"
-    print_line(f"{store}: {state.algorithm} on {sizes}, delta {delta:g}{limit_text(document)}")
-    print_line(f"the answer rests on this: {state.assumption}")
+
+    def show() -> None:
+        sizes = f"{counted(x.n_arms, 'arm')}, {counted(document['n_items'], 'item')}"
+        print_line(f"{store}: {state.algorithm} on {sizes}, delta {delta:g}{limit_text(document)}")
+        print_line(f"the answer rests on this: {state.assumption}")
+
+    respond(as_json, document, show)
 
 
 def _variances(

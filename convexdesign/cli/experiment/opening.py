@@ -1,31 +1,40 @@
-"""The store that a command works on, and what its arms and items are called on the command line."""
+"""The store that a command works on, what its arms and items are called, and the state that it is left in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from convexdesign.cli.arguments import option
+from convexdesign.cli.output import counted, print_line, printable, respond
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
     from convexdesign.experiment import Experiment
 
-__all__ = ["NewStore", "Reason", "Store", "arm_index", "labels", "open_store", "some"]
+__all__ = [
+    "NewStore",
+    "Reason",
+    "Store",
+    "arm_index",
+    "changing",
+    "labels",
+    "limit_text",
+    "open_store",
+    "show_state",
+    "some",
+    "state_document",
+]
 
+STORE = {"metavar": "FILE", "envvar": "CONVEXDESIGN_STORE", "show_default": False}
 HELP = "The file of the experiment; CONVEXDESIGN_STORE of the environment if left out."
-Store = Annotated[
-    Path, typer.Option("--store", metavar="FILE", envvar="CONVEXDESIGN_STORE", help=HELP, show_default=False)
-]
-NewStore = Annotated[
-    Path,
-    typer.Option(
-        "--store", metavar="FILE", envvar="CONVEXDESIGN_STORE", help="The file to be written.", show_default=False
-    ),
-]
-Reason = Annotated[str, typer.Option("--reason", help="Why, for the log.", show_default=False)]
+Store = Annotated[Path, option("--store", help=HELP, **STORE)]
+NewStore = Annotated[Path, option("--store", help="The file to be written.", **STORE)]
+Reason = Annotated[str, option("--reason", help="Why, for the log.", show_default=False)]
+
+ITEMS_SHOWN = 12
 
 
 def open_store(path: Path) -> Experiment:
@@ -35,6 +44,15 @@ def open_store(path: Path) -> Experiment:
     return Experiment.open(path)
 
 
+@contextmanager
+def changing(path: Path, as_json: bool) -> Iterator[Experiment]:
+    """The experiment in a file, to be changed; the state that it is then in is the command's result."""
+    with open_store(path) as x:
+        yield x
+        document = state_document(x)
+    respond(as_json, document, lambda: show_state(document))
+
+
 def labels(names: Sequence[str] | None, n: int) -> list[str]:
     """What arms or items are called: by name where names are unique, else by index from 0; never by both."""
     if names is not None and len(set(names)) == len(names):
@@ -42,11 +60,11 @@ def labels(names: Sequence[str] | None, n: int) -> list[str]:
     return [str(i) for i in range(n)]
 
 
-def arm_index(x: Experiment, label: str, where: str = "") -> int:
-    """The index of an arm called so; InputError, with the place, where there is none."""
+def arm_index(x: Experiment, label: str) -> int:
+    """The index of an arm called so; InputError where there is none."""
     called = labels(x.arm_names, x.n_arms)
     if label not in called:
-        raise InputError(f"{where}arm {label!r} is unknown; the arms are {some(called)}")
+        raise InputError(f"arm {label!r} is unknown; the arms are {some(called)}")
     return called.index(label)
 
 
@@ -54,3 +72,74 @@ def some(called: Sequence[str]) -> str:
     """The first few names, for messages; in quotes where blanks or control characters are a part of one."""
     plain = all(name.isprintable() and name == name.strip() for name in called)
     return ", ".join(name if plain else repr(name) for name in called[:8]) + (", ..." if len(called) > 8 else "")
+
+
+def state_document(x: Experiment) -> dict[str, Any]:
+    """The state as data; items and arms by their names."""
+    state = x.status()
+    arms = labels(x.arm_names, x.n_arms)
+    items = labels(x.item_names, x.n_items)
+
+    def same(*names: str) -> dict[str, Any]:
+        return {name: getattr(state, name) for name in names}
+
+    return {
+        "phase": state.phase.name,
+        "waits_for": state.phase.value,
+        **same("algorithm", "delta", "max_samples", "budget", "rounds"),
+        "items": x.n_items,
+        **{side: [items[i] for i in getattr(state, side)] for side in ("survivors", "above", "below")},
+        "best_guess": None if state.best_guess is None else [items[i] for i in state.best_guess],
+        **same("p_value", "batch", "asked", "told", "outstanding", "progress", "pulls_told", "pulls_asked"),
+        "pulls_expected": state.pulls_told + state.outstanding,
+        **same("pulls_missing", "pulls_set_aside"),
+        "withdrawn": [arms[i] for i in state.withdrawn],
+        **same("amendments", "guarantee", "assumption", "void", "stopped", "events"),
+    }
+
+
+def show_state(document: dict[str, Any]) -> None:
+    """The state for a reader."""
+
+    def line(name: str, text: str) -> None:
+        print_line(f"{name:<14} {text}")
+
+    line("waits for", document["waits_for"])
+    line("algorithm", f"{document['algorithm']}, {counted(document['rounds'], 'round')} complete")
+    for side in ("survivors", "above", "below"):
+        names = document[side]
+        if names or side == "survivors":
+            line(side, f"{len(names):,} of {document['items']:,}: {_listed(names)}")
+    if document["best_guess"] is not None:
+        guess = _listed(document["best_guess"]) or "no item"
+        line("best guess", f"{guess}: p-value {document['p_value']:.3g}, of its being wrong")
+    if document["batch"] is not None:
+        line(
+            "open batch",
+            f"{document['batch']}: {document['told']:,} of {document['asked']:,} measurements told "
+            f"({document['progress']:.1%})",
+        )
+    expected = f", {document['pulls_expected']:,} with the open batch" if document["batch"] is not None else ""
+    asked = ""
+    if document["pulls_asked"] > document["pulls_told"] + document["outstanding"]:
+        asked = f", {document['pulls_asked']:,} asked for in all"
+    line("measurements", f"{document['pulls_told']:,} told{expected}{asked}{limit_text(document)}")
+    for name, what in (("pulls_missing", "missing"), ("pulls_set_aside", "set aside"), ("amendments", "amended")):
+        if document[name]:
+            line(what, f"{document[name]:,}")
+    if document["withdrawn"]:
+        line("withdrawn", ", ".join(map(printable, document["withdrawn"])))
+    if document["stopped"]:
+        line("stopped", document["stopped"])
+    line("guarantee", document["guarantee"])
+
+
+def limit_text(document: dict[str, Any]) -> str:
+    """The limit on all measurements asked for, behind a comma; nothing where there is none."""
+    if document["budget"] is not None:
+        return f", budget {document['budget']:,}"
+    return "" if document["max_samples"] is None else f", at most {document['max_samples']:,}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(printable, names[:ITEMS_SHOWN])) + (", ..." if len(names) > ITEMS_SHOWN else "")

@@ -1,0 +1,192 @@
+"""`convexdesign experiment tell`, `amend`, `mark-missing` and `withdraw`: what was measured, and what will not be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, argument, option
+from convexdesign.cli.experiment.opening import Reason, Store, arm_index, changing, open_store
+from convexdesign.cli.output import counted, print_line, respond
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    from convexdesign.cli.experiment.results import ResultsFile
+    from convexdesign.experiment import Experiment, TellResult
+
+__all__ = ["amend", "mark_missing", "tell", "withdraw"]
+
+ResultsArgument = Annotated[
+    str,
+    argument(
+        "RESULTS",
+        "CSV with a header, - for standard input: key, arm, reward (one line a measurement), or key, arm, count, mean "
+        "and m2 (sum of squared deviations from the mean) or variance (one line an arm). With a column batch, as `ask` "
+        "prints it, results find their batch by themselves. Semicolons and decimal commas are found out.",
+    ),
+]
+
+
+def tell(
+    results: ResultsArgument,
+    store: Store,
+    batch: Annotated[
+        int | None, option("--batch", metavar="ID", help="The batch, where the file does not say; the open one.")
+    ] = None,
+    key_prefix: Annotated[
+        str | None,
+        option(
+            "--key-prefix",
+            metavar="TEXT",
+            help="Where the file has no column of keys: its lines are called TEXT-1, TEXT-2, ... Every file needs another "
+            "one.",
+        ),
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    dry_run: Annotated[bool, option("--dry-run", help="Check everything and write nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Record results of the open batch.
+
+    All of the file is checked before anything is written, and all or nothing is recorded. Every result has a key: told
+    again it has no effect, so that a file that has grown, or a command that was interrupted, can just be told again. A
+    key that is known with other content is a conflict (exit code 5), and nothing is recorded.
+    """
+    from convexdesign.cli.experiment.results import read_results
+
+    with open_store(store) as x:
+        parts = _parts(x, read_results(results, x, key_prefix, delimiter, decimal), batch)
+        document = _document(x, x.tell_all(parts, dry_run=dry_run), dry_run)
+    respond(as_json, document, lambda: _show(document))
+
+
+def amend(
+    results: ResultsArgument,
+    store: Store,
+    reason: Reason = "",
+    set_aside: Annotated[
+        bool,
+        option(
+            "--set-aside",
+            help="Also where later batches were chosen by what was wrong: they then count no more, and the experiment goes "
+            "on from the corrected round.",
+        ),
+    ] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Correct results that were told: those under the keys in the file.
+
+    What was told first stays in the log, with the reason.
+    """
+    from convexdesign.cli.experiment.results import read_results
+
+    with changing(store, as_json) as x:
+        found = read_results(results, x, None, delimiter, decimal)
+        with x.together():
+            for key, index, value in zip(found.keys, found.arms, found.rewards):
+                x.amend(key, arm=index, reward=value, reason=reason, set_aside=set_aside)
+            for key, (_, rows) in found.summaries.items():
+                x.amend(key, observations=_observations(x, rows), reason=reason, set_aside=set_aside)
+
+
+def mark_missing(
+    store: Store,
+    batch: Annotated[int | None, option("--batch", metavar="ID", help="The batch; the open one.")] = None,
+    arm: Annotated[list[str] | None, option("--arm", metavar="ARM", help="Only of this arm; may be repeated.")] = None,
+    count: Annotated[
+        list[int] | None, option("--count", metavar="N", help="Only so many, one number for each --arm.")
+    ] = None,
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say that results will never come.
+
+    As many measurements are asked for again, so that every round gets what its promise needs. The promise then holds if
+    results went missing whatever their values were; the status says so from now on.
+    """
+    with changing(store, as_json) as x:
+        number = x.open_batch if batch is None else batch
+        if number is None:
+            raise InputError("no batch is open, so that no results are awaited")
+        arms = [arm_index(x, label) for label in arm] if arm else None
+        x.mark_missing(number, arms, count or None, reason=reason)
+
+
+def withdraw(
+    arms: Annotated[list[str], argument("ARM...", "The arms, by name or index.")],
+    store: Store,
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Never ask for these arms again.
+
+    A round that still waits for one of them is set aside, and its design is solved again without them. Where the others
+    cannot tell the items apart, the next `ask` stops the experiment and names the directions (exit code 4).
+    """
+    with changing(store, as_json) as x:
+        x.withdraw([arm_index(x, label) for label in arms], reason=reason)
+
+
+# Rows of one event: an event of a million rows would be read as slowly as it was written.
+ROWS = 50_000
+
+
+def _parts(x: Experiment, found: ResultsFile, batch: int | None) -> list[Any]:
+    """What the file tells, checked, by batch."""
+    from convexdesign.experiment.parsing import reward_rows, summary_under
+
+    if not found.single:
+        return [
+            summary_under(_batch(x, key, said, batch), key, _observations(x, rows), x.n_arms)
+            for key, (said, rows) in found.summaries.items()
+        ]
+    by_batch: dict[int, list[int]] = {}
+    for k, (key, said) in enumerate(zip(found.keys, found.batches)):
+        by_batch.setdefault(_batch(x, key, said, batch), []).append(k)
+    parts = []
+    for number, own in by_batch.items():
+        for start in range(0, len(own), ROWS):
+            keys, arms, rewards = (
+                [column[k] for k in own[start : start + ROWS]] for column in (found.keys, found.arms, found.rewards)
+            )
+            parts.append(reward_rows(number, keys, arms, rewards, x.n_arms))
+    return parts
+
+
+def _batch(x: Experiment, key: str, said: int | None, wanted: int | None) -> int:
+    """The batch of a result: as the file says, else as the command does, else where its key is known, else the open one."""
+    for number in (said, wanted, x.batch_told(key), x.open_batch):
+        if number is not None:
+            return number
+    raise InputError("no batch is open; ask for one, or give --batch")
+
+
+def _observations(x: Experiment, rows: list[tuple[int, int, float, float]]) -> Any:
+    """Observations from rows (arm, count, mean, m2)."""
+    from convexdesign.experiment.packing import summary_of
+
+    return summary_of(dict(zip(("arms", "count", "mean", "m2"), zip(*rows))), x.n_arms)
+
+
+def _document(x: Experiment, recorded: list[TellResult], dry_run: bool) -> dict[str, Any]:
+    left = {part.batch: part.outstanding for part in recorded}
+    return {
+        "dry_run": dry_run,
+        **{name: sum(getattr(part, name) for part in recorded) for name in ("accepted", "repeated", "pulls")},
+        "batches": [{"batch": number, "outstanding": outstanding} for number, outstanding in left.items()],
+        "phase": x.status().phase.name,
+    }
+
+
+def _show(document: dict[str, Any]) -> None:
+    would = "would be " if document["dry_run"] else ""
+    print_line(
+        f"{counted(document['accepted'], 'result')} {would}recorded ({counted(document['pulls'], 'measurement')}), "
+        f"{document['repeated']:,} known already"
+    )
+    for entry in document["batches"]:
+        left = entry["outstanding"]
+        waits = f"waits for {counted(left, 'measurement')}" if left else "complete"
+        print_line(f"batch {entry['batch']}: {waits}")

@@ -1,0 +1,118 @@
+"""How an identification narrows down: items undecided against samples spent; and variances estimated on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from convexdesign.errors import InputError
+from convexdesign.plotting.canvas import axes_or_new, finished
+from convexdesign.plotting.palette import GREY, series_colour
+from convexdesign.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["RoundsData", "VariancesData", "plot_rounds", "plot_variances", "rounds_data", "variances_data"]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundsData:
+    """A staircase: from samples[k] on, undecided[k] items are left; samples (k,) rise, undecided (k,) do not."""
+
+    samples: Floats
+    undecided: NDArray[np.intp]
+
+
+def rounds_data(samples: ArrayLike, undecided: ArrayLike, n_items: int) -> RoundsData:
+    """What is drawn: samples (rounds,) spent by the end of each round and items undecided then (rounds,).
+
+    Starts with all n_items and no samples. Raises InputError where the shapes differ.
+
+    >>> rounds_data([100, 300], [3, 1], n_items=5).undecided
+    array([5, 3, 1])
+    """
+    spent, left = np.asarray(samples, dtype=float), np.asarray(undecided, dtype=np.intp)
+    if spent.ndim != 1 or spent.shape != left.shape:
+        raise InputError(f"samples and undecided must be vectors of one length, got {spent.shape} and {left.shape}")
+    return RoundsData(np.concatenate([[0.0], spent]), np.concatenate([[n_items], left]))
+
+
+def plot_rounds(
+    samples: ArrayLike,
+    undecided: ArrayLike,
+    *,
+    n_items: int,
+    burn_in: int = 0,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the staircase of `rounds_data`, and a line where a burn-in of so many samples ended; returns the axes."""
+    data = rounds_data(samples, undecided, n_items)
+    ax = axes_or_new(ax)
+    ax.step(data.samples, data.undecided, where="post", color=series_colour(0), linewidth=2)
+    ax.plot(data.samples[1:], data.undecided[1:], "o", color=series_colour(0), markersize=5)
+    if burn_in > 0:
+        ax.axvline(burn_in, color=GREY, linewidth=1, linestyle="--")
+        ax.annotate("burn-in ends", (burn_in, n_items), xytext=(4, 0), textcoords="offset points", color=GREY)
+    first = max(float(burn_in), 1.0) if data.samples.size == 1 else float(data.samples[1])
+    # Rounds grow geometrically; nothing happens before the first ends.
+    ax.set_xscale("symlog", linthresh=max(min(first, float(burn_in) or first), 1.0))
+    ax.set_ylim(bottom=0)
+    return finished(ax, "samples", "items undecided", grid="both", title=title)
+
+
+@dataclass(frozen=True, eq=False)
+class VariancesData:
+    """Arms in increasing order of variance: their indices, variances, and the ends of their error bars."""
+
+    arms: NDArray[np.intp]
+    variance: Floats
+    low: Floats
+    high: Floats
+
+
+def variances_data(
+    variances: ArrayLike, error: ArrayLike | None = None, bounds: tuple[float, float] | None = None
+) -> VariancesData:
+    """What is drawn: variances (n,) sorted, with variance -+ error cut off at zero and at the known bounds.
+
+    error: (n,) or None, for bars of no length. All are VARIANCES. Raises InputError where shapes differ.
+
+    >>> variances_data([2.0, 1.0], error=[0.5, 3.0], bounds=(0.1, 9.0)).low
+    array([0.1, 1.5])
+    """
+    values = np.asarray(variances, dtype=float)
+    half = np.zeros_like(values) if error is None else np.asarray(error, dtype=float)
+    if values.ndim != 1 or half.shape != values.shape:
+        raise InputError(f"variances and error must be vectors of one length, got {values.shape} and {half.shape}")
+    order = np.argsort(values, kind="stable")
+    least, most = bounds if bounds is not None else (min(0.0, float(values.min(initial=0.0))), np.inf)
+    low, high = np.clip([values - half, values + half], least, most)
+    # A value clipped to nothing must still lie on its own bar.
+    return VariancesData(order, values[order], np.minimum(low, values)[order], np.maximum(high, values)[order])
+
+
+def plot_variances(
+    variances: ArrayLike,
+    *,
+    error: ArrayLike | None = None,
+    bounds: tuple[float, float] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the variances as points in increasing order, bars for the error, lines at the bounds; returns the axes."""
+    data = variances_data(variances, error, bounds)
+    ax = axes_or_new(ax)
+    rank = np.arange(data.variance.size)
+    if error is not None:
+        ax.vlines(rank, data.low, data.high, color=series_colour(0), alpha=0.35, linewidth=1.0, label="error bound")
+    ax.plot(rank, data.variance, ".", color=series_colour(0), label="estimate")
+    for value in bounds or ():
+        ax.axhline(value, color=GREY, linewidth=0.8, linestyle="--")
+    if error is not None:
+        ax.legend(frameon=False)
+    return finished(ax, "arms, by estimated variance", "noise variance", grid="y", title=title)
