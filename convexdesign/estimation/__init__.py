@@ -6,7 +6,7 @@ its two baselines, `UniformEstimator` and `SeparateArmEstimator`, ask for pulls 
 
 from convexdesign.estimation.aggregates import observations_from_aggregates
 from convexdesign.estimation.asktell import AskTell, Batch, Resumable
-from convexdesign.estimation.chi_square import chi_square_intervals
+from convexdesign.estimation.baselines import SeparateArmEstimator, UniformEstimator, spanning_arms
 from convexdesign.estimation.error_bound import (
     paper_error_bound,
     separate_arm_error_bound,
@@ -15,13 +15,9 @@ from convexdesign.estimation.error_bound import (
 )
 from convexdesign.estimation.head import Head, HeadPlan, Proportions, plan_head
 from convexdesign.estimation.least_squares import LinearFit, least_squares
-from convexdesign.estimation.model_variances import model_variances
 from convexdesign.estimation.observations import Observations
-from convexdesign.estimation.separate_arm import SeparateArmEstimator
-from convexdesign.estimation.spanning_arms import spanning_arms
 from convexdesign.estimation.tables import observations_from_csv, observations_from_frame
-from convexdesign.estimation.uniform import UniformEstimator
-from convexdesign.estimation.variance_model import VarianceModel
+from convexdesign.estimation.variance_model import VarianceModel, chi_square_intervals, model_variances
 
 __all__ = [
     "AskTell",

@@ -16,7 +16,11 @@ from convexdesign.problem.read import read_rows
 from convexdesign.typing import Floats
 
 __all__ = [
+    "Noise",
+    "checked_noise",
+    "largest",
     "paper_error_bound",
+    "probability",
     "separate_arm_error_bound",
     "sharp_error_bound",
     "sharp_error_bound_in_coordinates",
@@ -47,6 +51,26 @@ def variance_range(
     if not (0 <= low <= high < np.inf and high > 0):
         raise InputError(f"variance_bounds are ({low:g}, {high:g}); they need 0 <= low <= high, both finite, high > 0")
     return low, high
+
+
+def largest(variance_bounds: Sequence[float] | None) -> float:
+    """The upper one of the bounds, which error bounds need."""
+    bounds = variance_range(variance_bounds, "the error bound")
+    assert bounds is not None
+    return bounds[1]
+
+
+def probability(delta: float) -> float:
+    """delta, checked to lie strictly between 0 and 1."""
+    if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)) or not 0 < delta < 1:
+        raise InputError(f"delta is {delta!r}; a probability of failure lies strictly between 0 and 1")
+    return float(delta)
+
+
+def checked_noise(noise: str) -> None:
+    """InputError for a law of the noise that nothing here is proven for."""
+    if noise not in ("gaussian", "sub-gaussian"):
+        raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
 
 
 def sharp_error_bound(
@@ -96,11 +120,8 @@ def sharp_error_bound(
                 "pull arms that span all arms"
             )
         coordinates.append(space.coordinates(rows))
-    bounds = variance_range(variance_bounds, "the error bound")
-    assert bounds is not None
-    return sharp_error_bound_in_coordinates(
-        coordinates[0], coordinates[1], first, second, bounds[1], delta, noise=noise
-    )
+    high = largest(variance_bounds)
+    return sharp_error_bound_in_coordinates(coordinates[0], coordinates[1], first, second, high, delta, noise=noise)
 
 
 def sharp_error_bound_in_coordinates(
@@ -117,10 +138,8 @@ def sharp_error_bound_in_coordinates(
 
     The bound does not depend on the coordinates. The pulls of each stage must span. high is a VARIANCE.
     """
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta}; a probability of failure lies strictly between 0 and 1")
-    if noise not in ("gaussian", "sub-gaussian"):
-        raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
+    delta = probability(delta)
+    checked_noise(noise)
     u = np.log(6.0 * first_rows.shape[0] / delta)
     whitened = _whiten(first_rows, stage_1)
     a = np.sqrt(2.0 * high * u * np.einsum("ij,ij->i", whitened, whitened))
@@ -155,11 +174,8 @@ def paper_error_bound(n_arms: int, d: int, budget: int, variance_bounds: Sequenc
     without its factor s_max², which has the wrong unit; with fewer pulls the value is far above `high` and says
     nothing). high is a VARIANCE. Source: Weltz et al. (2023), end of appendix D.2, with epsilon = 0.
     """
-    bounds = variance_range(variance_bounds, "the error bound")
-    assert bounds is not None
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta}; a probability of failure lies strictly between 0 and 1")
-    return float(bounds[1] * np.sqrt(2000.0 * np.log(n_arms / delta) * d**2 / budget))
+    high, delta = largest(variance_bounds), probability(delta)
+    return float(high * np.sqrt(2000.0 * np.log(n_arms / delta) * d**2 / budget))
 
 
 def separate_arm_error_bound(
@@ -172,11 +188,7 @@ def separate_arm_error_bound(
     The paper takes all arms no longer than 1; longest = max |x| makes up for others.
     Source: Weltz et al. (2023), appendix D.1, before M is replaced by d².
     """
-    bounds = variance_range(variance_bounds, "the error bound")
-    assert bounds is not None
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta}; a probability of failure lies strictly between 0 and 1")
-    M, high = n_chosen, bounds[1]
+    M, high, delta = n_chosen, largest(variance_bounds), probability(delta)
     L = np.log(8.0 * M / delta)
     inner = max(4.0 * np.sqrt(2.0 * M) * high * L / pulls, high * np.sqrt(32.0 * M * L / pulls))
     return float(10.0 * max(1.0, longest**2) / smallest_singular * inner)

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation.asktell import Resumable
 from convexdesign.estimation.error_bound import (
     Noise,
+    largest,
     paper_error_bound,
     sharp_error_bound_in_coordinates,
-    variance_range,
 )
 from convexdesign.estimation.least_squares import least_squares
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import row_space
-from convexdesign.estimation.variance_model import VarianceModel, fit_variance_model
+from convexdesign.estimation.variance_model import (
+    VarianceEstimator,
+    fit_variance_model,
+    mean_squared_residuals,
+    whole_budget,
+)
 from convexdesign.features import phi
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.typing import Counts, Floats
 
-__all__ = ["Head", "HeadPlan", "Proportions", "mean_squared_residuals", "plan_head", "whole_budget"]
+__all__ = ["Head", "HeadPlan", "Proportions", "plan_head"]
 
 # The optimal proportions (n,) of a problem, to a relative gap.
 Proportions = Callable[[DesignProblem, float], Floats]
@@ -106,12 +109,12 @@ def _solved(problem: DesignProblem, tol: float) -> Floats:
     return solve(problem, tol=tol).weights
 
 
-class Head(Resumable):
+@dataclass(eq=False, repr=False)
+class Head(VarianceEstimator, Resumable):
     """HEAD: theta from a G-optimal design over the arms, then Sigma from one over phi, on separate samples.
 
-    budget: pulls in all, half (rounded down) for stage 1; never exceeded. variance_bounds = (low, high) on the
-    noise VARIANCES clip the estimates and are needed for `error_bound`. rng: accepted like everywhere, not used:
-    nothing is random. plan: from `plan_head`, to reuse designs over many runs.
+    Half of the budget (rounded down) is for stage 1. plan: from `plan_head`, to reuse designs over many runs. Other
+    arguments as in `VarianceEstimator`.
 
     Stage 2 regresses (y - x'theta-hat)² on phi(x). Before clipping the estimates have mean s_x² + x'Cov(theta-hat)x.
     Works where phi does not span: x'Sigma x of the arms is determined even if Sigma is not.
@@ -125,31 +128,16 @@ class Head(Resumable):
     True
     """
 
-    def __init__(
-        self,
-        arms: Any,
-        budget: int,
-        variance_bounds: Sequence[float] | None = None,
-        rng: np.random.Generator | int | None = None,
-        *,
-        plan: HeadPlan | None = None,
-    ) -> None:
-        self.plan = plan_head(arms) if plan is None else _same_arms(plan, arms)
-        super().__init__(self.plan.arms.values.shape[0])
-        self.variance_bounds = variance_range(variance_bounds)
-        self.stage_1, self.stage_2 = self.plan.counts(budget)
-        self.budget = int(budget)
+    _: KW_ONLY
+    plan: HeadPlan | None = None
+
+    def __post_init__(self) -> None:
+        self._plan = plan_head(self.arms) if self.plan is None else _same_arms(self.plan, self.arms)
+        self.arms, self.plan = self._plan.arms, self._plan
+        super().__post_init__()
+        self.stage_1, self.stage_2 = self._plan.counts(self.budget)
+        self.budget = int(self.budget)
         self.theta: Floats | None = None
-        self._model: VarianceModel | None = None
-
-    @property
-    def arms(self) -> NDArray[Any]:
-        """The arms (n, d)."""
-        return self.plan.arms.values
-
-    @property
-    def done(self) -> bool:
-        return self._model is not None
 
     def _next_counts(self) -> Counts:
         return self.stage_1 if self.theta is None else self.stage_2
@@ -162,39 +150,25 @@ class Head(Resumable):
 
     def _absorb(self, observations: Observations) -> None:
         if self.theta is None:
-            self.theta = least_squares(self.plan.arms, observations).theta
+            self.theta = least_squares(self._rows, observations).theta
             return
         self._model = fit_variance_model(
             "HEAD",
-            self.plan.arms,
+            self._rows,
             self.stage_2,
             mean_squared_residuals(self.arms, observations, self.theta),
             theta=self.theta,
-            variance_bounds=self.variance_bounds,
+            variance_bounds=self._bounds,
             all_counts=self.stage_1 + self.stage_2,
-            bounds={"sharp": partial(_sharp, self.plan, self.stage_1, self.stage_2, self.variance_bounds)}
-            | {"paper": partial(_paper, self.arms.shape, self.budget, self.variance_bounds)},
+            bounds={"sharp": self._sharp_bound, "paper": self._paper_bound},
         )
 
-    def _result(self) -> VarianceModel:
-        assert self._model is not None
-        return self._model
+    def _sharp_bound(self, delta: float) -> Floats:
+        return self._plan.sharp_error_bound(self.stage_1, self.stage_2, largest(self._bounds), delta)
 
-
-def mean_squared_residuals(arms: NDArray[Any], observations: Observations, theta: Floats) -> Floats:
-    """(m2 + count (mean - x'theta)²) / count: the mean of (y - x'theta)² over each arm's pulls, 0 without pulls."""
-    bias = observations.mean - arms @ theta
-    return np.where(observations.count > 0, observations.m2 / np.maximum(observations.count, 1) + bias**2, 0.0)
-
-
-def whole_budget(budget: Any, least: int) -> int:
-    """A whole number of pulls, at least `least`."""
-    number = isinstance(budget, (int, float, np.integer, np.floating)) and not isinstance(budget, bool)
-    if not number or budget % 1 != 0:  # true for NaN and infinity as well
-        raise InputError(f"budget is {budget!r}; give a whole number of pulls")
-    if budget < least:
-        raise InputError(f"budget is {budget}; these arms need at least {least} pulls to determine every variance")
-    return int(budget)
+    def _paper_bound(self, delta: float) -> Floats:
+        n, d = self.arms.shape
+        return np.asarray(paper_error_bound(n, d, self.budget, (0.0, largest(self._bounds)), delta))
 
 
 def _same_arms(plan: HeadPlan, arms: Any) -> HeadPlan:
@@ -213,17 +187,3 @@ def _apportioned(rows: Floats, weights: Floats, total: int) -> Counts:
         needed[completing_arms(rows, weights, None, bounds)] = 1
         bounds = limits(total, weights.size, needed)
     return apportion(weights, bounds)
-
-
-def _sharp(
-    plan: HeadPlan, stage_1: Counts, stage_2: Counts, variance_bounds: tuple[float, float] | None, delta: float
-) -> Floats:
-    checked = variance_range(variance_bounds, "the error bound")
-    assert checked is not None
-    return plan.sharp_error_bound(stage_1, stage_2, checked[1], delta)
-
-
-def _paper(shape: tuple[int, ...], budget: int, variance_bounds: tuple[float, float] | None, delta: float) -> Floats:
-    checked = variance_range(variance_bounds, "the error bound")
-    assert checked is not None
-    return np.asarray(paper_error_bound(shape[0], shape[1], budget, checked, delta))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError, UnidentifiableError
+from convexdesign.estimation.error_bound import probability
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.problem.read import read_positive, read_rows
@@ -56,10 +57,8 @@ class LinearFit:
         within its width of the estimate with probability at least 1 - delta. With estimated variances the
         level is approximate. Raises InputError unless 0 < delta < 1.
         """
-        if not 0 < delta < 1:
-            raise InputError(f"delta is {delta}; a probability of failure lies strictly between 0 and 1")
-        variance = self.variance(directions)
-        return np.asarray(np.sqrt(2.0 * np.log(2.0 * variance.size / delta) * variance))
+        share, variance = probability(delta), self.variance(directions)
+        return np.asarray(np.sqrt(2.0 * np.log(2.0 * variance.size / share) * variance))
 
     @property
     def covariance(self) -> Floats:

@@ -1,8 +1,8 @@
-"""The quadratic model of the noise, s_x² = x'Sigma x, as estimated."""
+"""Noise variances: each arm's own with an interval, and the quadratic model s_x² = x'Sigma x, as estimated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, UnidentifiableError
+from convexdesign.estimation.asktell import AskTell
+from convexdesign.estimation.error_bound import probability, variance_range
+from convexdesign.estimation.least_squares import least_squares
+from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.features import phi, unvech
 from convexdesign.problem.read import Rows, read_rows
-from convexdesign.typing import Floats
+from convexdesign.typing import Counts, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["VarianceModel", "fit_variance_model"]
+__all__ = [
+    "VarianceEstimator",
+    "VarianceModel",
+    "chi_square_intervals",
+    "fit_variance_model",
+    "mean_squared_residuals",
+    "model_variances",
+    "whole_budget",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +51,7 @@ class VarianceModel:
     unclipped: Floats
     Sigma: Floats
     theta: Floats | None
-    counts: NDArray[np.int64]
+    counts: Counts
     variance_bounds: tuple[float, float] | None
     space: RowSpace
     coefficients: Floats
@@ -99,15 +111,44 @@ class VarianceModel:
         return plot_variances(self.variances, error=error, bounds=self.variance_bounds, ax=ax)
 
 
+@dataclass(eq=False, repr=False)
+class VarianceEstimator(AskTell):
+    """What ends in a VarianceModel after `budget` pulls; what its kinds have in common.
+
+    arms: (n, d). budget: pulls in all, never exceeded. variance_bounds = (low, high) on the noise VARIANCES clip the
+    estimates, and error bounds need them. rng: a seed or Generator, accepted everywhere, used where something is random.
+    """
+
+    arms: Any
+    budget: int
+    variance_bounds: Sequence[float] | None = None
+    rng: np.random.Generator | int | None = None
+
+    def __post_init__(self) -> None:
+        self._rows = read_rows(self.arms, "arms")
+        self.arms = self._rows.values
+        super().__init__(self._rows.n)
+        self.variance_bounds = self._bounds = variance_range(self.variance_bounds)
+        self._model: VarianceModel | None = None
+
+    @property
+    def done(self) -> bool:
+        return self._model is not None
+
+    def _result(self) -> VarianceModel:
+        assert self._model is not None
+        return self._model
+
+
 def fit_variance_model(
     estimator: str,
     arms: Rows,
-    counts: NDArray[np.int64],
+    counts: Counts,
     squares: Floats,
     *,
     theta: Floats | None,
     variance_bounds: tuple[float, float] | None,
-    all_counts: NDArray[np.int64] | None = None,
+    all_counts: Counts | None = None,
     bounds: Mapping[str, Callable[[float], Floats]] | None = None,
     no_bound_because: str = "",
 ) -> VarianceModel:
@@ -159,3 +200,79 @@ def _features(X: Floats) -> Floats:
 
 def _clipped(values: Floats, bounds: tuple[float, float] | None) -> Floats:
     return values if bounds is None else np.clip(values, *bounds)
+
+
+def mean_squared_residuals(arms: NDArray[Any], observations: Observations, theta: Floats) -> Floats:
+    """(m2 + count (mean - x'theta)²) / count: the mean of (y - x'theta)² over each arm's pulls, 0 without pulls."""
+    bias = observations.mean - arms @ theta
+    return np.where(observations.count > 0, observations.m2 / np.maximum(observations.count, 1) + bias**2, 0.0)
+
+
+def whole_budget(budget: Any, least: int) -> int:
+    """A whole number of pulls, at least `least`."""
+    number = isinstance(budget, (int, float, np.integer, np.floating)) and not isinstance(budget, bool)
+    if not number or budget % 1 != 0:  # true for NaN and infinity as well
+        raise InputError(f"budget is {budget!r}; give a whole number of pulls")
+    if budget < least:
+        raise InputError(f"budget is {budget}; these arms need at least {least} pulls to determine every variance")
+    return int(budget)
+
+
+def chi_square_intervals(observations: Observations, delta: float = 0.05) -> tuple[Floats, Floats]:
+    """Lower and upper ends (n_arms,) that hold ALL noise VARIANCES s_x² at once with probability at least 1 - delta.
+
+    m2 / s_x² is chi-square with count - 1 degrees of freedom, so s_x² lies between m2 / q(1 - a/2) and m2 / q(a/2) with
+    probability 1 - a exactly; a = delta / k over the k arms with two pulls or more (Bonferroni). Arms with fewer get
+    0 and infinity. Exact for Gaussian noise and numbers of pulls that were fixed beforehand: not for counts that
+    depend on the rewards; heavier tails than Gaussian make the intervals too short.
+
+    >>> import convexdesign as cd
+    >>> o = cd.estimation.Observations.from_rewards(2, arms=[0, 0, 0, 1], rewards=[1.0, 2.0, 3.0, 7.0])
+    >>> low, high = cd.estimation.chi_square_intervals(o, delta=0.05)
+    >>> low.round(3).tolist(), high.round(1).tolist()
+    ([0.271, 0.0], [39.5, inf])
+    """
+    from scipy.stats import chi2
+
+    delta, known = probability(delta), observations.count > 1
+    low, high = np.zeros(observations.n_arms), np.full(observations.n_arms, np.inf)
+    if known.any():
+        share = delta / np.count_nonzero(known)
+        dof, m2 = observations.count[known] - 1, observations.m2[known]
+        low[known] = m2 / chi2.isf(share / 2, dof)
+        high[known] = m2 / chi2.ppf(share / 2, dof)
+    return low, high
+
+
+def model_variances(
+    arms: Any, observations: Observations, variance_bounds: Sequence[float] | None = None
+) -> VarianceModel:
+    """x'Sigma x by least squares of (y - x'theta-hat)² on phi(x), from data however they came about.
+
+    Theta-hat is the ordinary least squares estimate from the same data, so the squares are a little low: by a share
+    of about rank(arms) / measurements. variance_bounds = (low, high) on the VARIANCES clip the estimates.
+    Raises UnidentifiableError where no measurement is left over for the noise, or an arm's variance is not determined.
+
+    >>> import convexdesign as cd
+    >>> told = cd.estimation.Observations([200, 200, 200], mean=[1.0, 2.0, 2.2], m2=[200.0, 800.0, 584.0])
+    >>> cd.estimation.model_variances([[1, 0], [0, 1], [0.6, 0.8]], told).variances.round(2)
+    array([1.  , 4.  , 2.92])
+    """
+    rows = read_rows(arms, "arms")
+    X = rows.values
+    rank = row_space(X[observations.count > 0]).rank
+    if observations.total <= rank:
+        raise UnidentifiableError(
+            f"{observations.total} measurements leave nothing for the noise: the mean alone has {rank} parameters; "
+            "measure more"
+        )
+    theta = least_squares(rows, observations).theta
+    return fit_variance_model(
+        "least squares",
+        rows,
+        observations.count,
+        mean_squared_residuals(X, observations, theta),
+        theta=theta,
+        variance_bounds=variance_range(variance_bounds),
+        no_bound_because="its samples were not split, so theta-hat and the residuals are dependent; use Head",
+    )

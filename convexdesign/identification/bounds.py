@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
+from convexdesign.estimation.error_bound import probability
 from convexdesign.identification.allocations import Allocation, allocate
-from convexdesign.identification.identifier import probability
 from convexdesign.identification.objectives import BestArm, Items, Objective, checked_objective
 from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.read import Rows, aligned, read_positive, read_rows, read_vector

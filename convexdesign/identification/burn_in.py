@@ -21,8 +21,7 @@ from convexdesign.estimation import (
     plan_head,
 )
 from convexdesign.estimation.error_bound import Noise
-from convexdesign.estimation.head import mean_squared_residuals
-from convexdesign.estimation.variance_model import fit_variance_model
+from convexdesign.estimation.variance_model import fit_variance_model, mean_squared_residuals
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.typing import Counts, Floats

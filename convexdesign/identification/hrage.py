@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError, SolverError
 from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
-from convexdesign.estimation.error_bound import Noise
+from convexdesign.estimation.error_bound import Noise, checked_noise
 from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.assumption_checks import LEVEL, arm_name
 from convexdesign.identification.burn_in import (
@@ -23,7 +23,7 @@ from convexdesign.identification.burn_in import (
     positive,
     pulls_for,
 )
-from convexdesign.identification.identifier import VARIANCES, checked_noise, noise_up_to
+from convexdesign.identification.identifier import VARIANCES, noise_up_to
 from convexdesign.identification.rage import GapElimination
 from convexdesign.identification.result import Status
 from convexdesign.identification.variance_intervals import IntervalBound
@@ -105,6 +105,7 @@ class HRage(GapElimination):
         if plan is None:
             own = self.design_solver is not allocate
             plan = head_plan(rows, self._proportions if own else None)
+        self._head_plan = plan
         if kind == "adaptive":
             return AdaptiveBurnIn(rows, self._delta_burn_in, self._bounds, self.noise, plan=plan, budget=budget)
         assert self._bounds is not None
@@ -143,7 +144,7 @@ class HRage(GapElimination):
         if self.estimator is None or self.variances is not None:
             return remembered
         budget = self.estimator.budget if isinstance(self.estimator, Head) else self.estimator.first_budget
-        first, second = packed(self.estimator.plan.weights_1), packed(self.estimator.plan.weights_2)
+        first, second = packed(self._head_plan.weights_1), packed(self._head_plan.weights_2)
         return remembered | {"burn_in": {"budget": budget, "stage_1": first, "stage_2": second}}
 
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
@@ -245,7 +246,7 @@ class HRage(GapElimination):
             model = burn_in.result()
             estimates = model.variances
             # The event of the burn-in's budget, for the pulls that were made: its probability is not spent twice.
-            bound = IntervalBound.of(burn_in.plan, burn_in.stage_1, burn_in.stage_2, self._delta_burn_in, self.noise)
+            bound = IntervalBound.of(self._head_plan, burn_in.stage_1, burn_in.stage_2, self._delta_burn_in, self.noise)
             low, high = bound.intervals(model.unclipped, *self._bounds)
         if self.margin == "fixed" or self.burn_in in ("paper", "released"):
             return None, self._of_all_arms(estimates, estimates.max())
@@ -266,7 +267,7 @@ class HRage(GapElimination):
         else:
             assert isinstance(burn_in, Head)
             pulls, model = (burn_in.stage_1, burn_in.stage_2), burn_in.result()
-        least, most = IntervalBound.of(burn_in.plan, *pulls, level, self.noise).intervals(model.unclipped, low, high)
+        least, most = IntervalBound.of(self._head_plan, *pulls, level, self.noise).intervals(model.unclipped, low, high)
         if not np.isfinite(most).all():
             return None
         if np.all(least <= most):  # else it is a contradiction, and stays one

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations, Resumable
+from convexdesign.estimation.error_bound import probability
 from convexdesign.estimation.row_space import row_space
 from convexdesign.identification.allocations import Allocation, DesignSolver, allocate
 from convexdesign.identification.assumption_checks import LEVEL, VOID, GuaranteeWarning, assumption_violation
@@ -42,9 +43,7 @@ __all__ = [
     "VARIANCES",
     "Identifier",
     "ProblemOver",
-    "checked_noise",
     "noise_up_to",
-    "probability",
     "total_pulls",
     "whole_limit",
 ]
@@ -455,19 +454,6 @@ def noise_up_to(variances: str) -> str:
         f"rewards have means x'theta and independent Gaussian noise of variances up to {variances} (or sub-Gaussian noise "
         "with such variance proxies)"
     )
-
-
-def probability(delta: float) -> float:
-    """delta, checked to lie strictly between 0 and 1."""
-    if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)) or not 0 < delta < 1:
-        raise InputError(f"delta is {delta!r}; a probability of failure lies strictly between 0 and 1")
-    return float(delta)
-
-
-def checked_noise(noise: str) -> None:
-    """InputError for a law of the noise that no algorithm knows."""
-    if noise not in ("gaussian", "sub-gaussian"):
-        raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
 
 
 def _nonnegative(epsilon: float) -> float:

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
-from convexdesign.estimation.error_bound import Noise
+from convexdesign.estimation.error_bound import Noise, checked_noise
 from convexdesign.identification.allocations import Allocation, allocate, packed, unpacked
 from convexdesign.identification.evidence import Bets, Evidence, PooledFit, pooled_fit, variance_upper_ends
 from convexdesign.identification.identifier import (
     PULLS,
     VARIANCES,
     Identifier,
-    checked_noise,
     noise_up_to,
     whole_limit,
 )
