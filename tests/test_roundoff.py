@@ -74,3 +74,20 @@ def test_a_gap_allows_for_rounding():
     certificate = design.certificate
     assert certificate.gap >= certificate.value / certificate.bound - 1
     assert 0.0 < certificate.rounding < 1e-6
+
+
+@pytest.mark.parametrize("condition", [1e3, 1e6, 1e9])
+def test_phi_of_ill_conditioned_arms_has_the_rank_it_has(condition):
+    """The condition of phi(x) is the square of that of the arms, beyond doubles for the last; its rank is d(d+1)/2."""
+    X = graded(3, condition)[:, 1:]
+    design = cd.solve(P.variance_g_optimal(X))
+    first, second = np.triu_indices(3)
+    phi = [[rational(x[a]) * rational(x[b]) * (1 if a == b else 2) for a, b in zip(first, second)] for x in X]
+    columns = [fmpq_mat(6, 1, row) for row in phi]
+    rules = WeightRules(12, [fmpq(0)] * 12, [fmpq(1)] * 12)
+    exact = Exact(6, "minimax", columns, [fmpq_mat(1, 1, [fmpq(1)])] * 12, rules, targets=phi)
+    value = double(exact.value([rational(w) for w in design.weights]))
+    assert design.status is cd.Status.CERTIFIED
+    assert design.rank == exact.rank == 6
+    assert value * (1 + 1e-12) >= 6.0
+    assert value <= 6.0 * (1 + 1e-6)

@@ -701,11 +701,13 @@ def _positions(exact: Exact, design: cd.Design, witness: Any) -> tuple[list[int]
     size[size == 0] = 1.0
     positions, vectors = [], []
     for v, b in zip(given, _vectors(witness)):
-        if np.abs(v / size).max() <= BACKWARD:
-            continue  # the best item's place among an oracle's targets, items that are one: nothing is asked of it
+        if not v.any():
+            continue  # the best item's place among an oracle's targets: nothing is asked of it
         distance = np.minimum(np.abs((mine - v) / size).max(axis=1), np.abs((mine + v) / size).max(axis=1))
         k = int(np.argmin(distance))
         if distance[k] > 1e-6 * np.abs(v / size).max():
+            if np.abs(v / size).max() <= BACKWARD:
+                continue  # the difference of items that are one but for rounding
             return None, vectors
         positions.append(k)
         vectors.append(b)

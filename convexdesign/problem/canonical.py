@@ -196,9 +196,9 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     found = _canonical(problem)
     entries = problem.arms.n * problem.arms.d
     most = MOST_AMPLIFICATION if entries <= MANY_ENTRIES else MOST_LARGE_AMPLIFICATION
-    if problem.kind == "variance-g-optimal" and (found.rank < problem.arms.d or not _kind_to_rounding(found, most)):
+    if problem.kind == "variance-g-optimal" and (found.rank < problem.arms.d or _amplified(found) > most):
         found = _lifted_coordinates(problem, found)
-    if _kind_to_rounding(found, most):
+    if _amplified(found) <= most:
         return found
     other = restate(problem, found.basis)
     if other is None:
@@ -207,8 +207,8 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     return replace(better, frame=Frame(problem, found.basis, found.inverse)) if better.rank == found.rank else found
 
 
-def _kind_to_rounding(found: Canonical, most: float) -> bool:
-    return amplification(found.basis, found.inverse) <= most
+def _amplified(found: Canonical) -> float:
+    return amplification(found.basis, found.inverse)
 
 
 def _lifted_coordinates(problem: DesignProblem, found: Canonical) -> Canonical:
@@ -222,9 +222,10 @@ def _lifted_coordinates(problem: DesignProblem, found: Canonical) -> Canonical:
     if other is None:
         return found
     better = _canonical(other)
-    if better.rank < found.rank:
+    better = replace(better, problem=problem, basis=basis @ better.basis, inverse=better.inverse @ inverse)
+    if (better.rank, -_amplified(better)) < (found.rank, -_amplified(found)):
         return found
-    return replace(better, problem=problem, basis=basis @ better.basis, inverse=better.inverse @ inverse)
+    return better
 
 
 def _canonical(problem: DesignProblem) -> Canonical:
