@@ -689,7 +689,13 @@ def _near_inverse(d: int, design: cd.Design, witness: Any) -> fmpq_mat:
     """P with PL = B, L the columns that the vectors B belong to, from where these are well-conditioned; any P is as valid."""
     canonical = design.canonical
     L = canonical.problem.aim[:, witness.targets]
-    P = matrix(_vectors(witness), d).transpose() * _exact_matrix(np.linalg.pinv(L, rcond=1e-13))
+    size = np.abs(L).max(axis=1)
+    size[size == 0] = 1.0
+    near = _exact_matrix(np.linalg.pinv(L / size[:, None], rcond=1e-13))
+    units = fmpq_mat(len(size), len(size))
+    for k, unit in enumerate(size):
+        units[k, k] = 1 / rational(unit)
+    P = matrix(_vectors(witness), d).transpose() * near * units
     return P if canonical.frame is None else P * _exact_matrix(canonical.frame.basis.T)
 
 
