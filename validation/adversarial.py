@@ -484,6 +484,8 @@ def judge(number: int, seed: int, method: str = "auto") -> dict[str, Any]:
             warnings.simplefilter("ignore", cd.ConvergenceWarning)
             design = cd.solve(s.problem(), method=method, tol=TOL, time_limit=LIMIT)
     except cd.UnidentifiableError as error:
+        # Where numbers within rounding of those given have no answer, a refusal is one.
+        row["solvable"] = row["solvable"] and row["condition"] * BACKWARD < 1.0
         row.update(status="unidentifiable", detail=str(error)[:200])
         if row["solvable"]:
             row["false"] = "refused though identifiable"
@@ -583,8 +585,11 @@ def _value(exact: Exact, w: list[fmpq]) -> Any:
     Then 1e-12 of the effort cures it; None where it does not.
     """
     value = exact.value(w)
-    if value is not None:
-        return value
+    return _cured_value(exact, w) if value is None else value
+
+
+def _cured_value(exact: Exact, w: list[fmpq]) -> Any:
+    """The value with 1e-12 of the effort spread over all arms: then arms that are one but for rounding count as one."""
     return exact.value([(1 - ROUNDING_SHARE) * x + ROUNDING_SHARE / len(w) for x in w])
 
 
@@ -613,7 +618,8 @@ def _other_claims(exact: Exact, design: cd.Design, best: Any, gap: float) -> lis
     if design.problem.weight_set.is_simplex and exact.A0 is None and design.problem.costs is None:
         whole = design.round(int(rng.integers(3 * exact.d * exact.columns[0].ncols(), 80)), method="apportion")
         total = int(whole.counts.sum())
-        truth = _efficiency(exact, best, _value(exact, [fmpq(int(c), total) for c in whole.counts]))
+        shares = [fmpq(int(c), total) for c in whole.counts]
+        truth = max(_efficiency(exact, best, found(exact, shares)) for found in (_value, _cured_value))
         if not whole.efficiency <= truth * (1 + 2e-9) + 1e-15:
             false.append(f"rounding claims {whole.efficiency!r} of {truth!r}")
     return false
