@@ -16,7 +16,6 @@ LAYERS = (
     ("features",),
     ("problem",),
     ("evaluation",),
-    ("roundoff",),
     ("aliasing", "certificate", "rounding", "rigorous", "plotting"),
     ("exact", "saved"),
     ("design",),

@@ -139,6 +139,16 @@ class Head(VarianceEstimator, Resumable):
         self.budget = int(self.budget)
         self.theta: Floats | None = None
 
+    @property
+    def pulls(self) -> tuple[Counts, Counts]:
+        """The pulls (n,), (n,) of the two stages."""
+        return self.stage_1, self.stage_2
+
+    @property
+    def pulls_left(self) -> int:
+        """How many pulls are still to be told before it is done."""
+        return sum(int(counts.sum()) for counts in self.pulls[self._told :])
+
     def _next_counts(self) -> Counts:
         return self.stage_1 if self.theta is None else self.stage_2
 

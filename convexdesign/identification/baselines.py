@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from convexdesign.identification.result import Status
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.read import Rows, read_vector
-from convexdesign.typing import Counts, Floats
+from convexdesign.typing import Floats
 
 __all__ = ["OracleAllocation", "StaticAllocation"]
 
@@ -103,7 +103,6 @@ class OracleAllocation(Identifier):
         self._planning = variance if self.heteroskedastic else np.full(self.n_arms, variance.max())
         # Ties are refused here, not when the batch is planned.
         self._is_settled = self._oracle(self.arm_rows, self._planning) is None
-        self._allocation: Allocation | None = None
 
     @property
     def assumption(self) -> str:
@@ -129,19 +128,8 @@ class OracleAllocation(Identifier):
             pulls = 2.0 * self._allocation.value * np.log(2.0 * self.items.shape[0] / self.delta)
             return np.asarray(np.ceil(pulls * self._allocation.weights))
 
-    def _forget_designs(self) -> None:
-        self._allocation = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """Who was left, and the oracle's design."""
-        return super().state_dict() | {"allocation": None if self._allocation is None else self._allocation.record()}
-
-    def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
-        super()._restore(state, counts)
-        self._allocation = Allocation.from_record(state["allocation"], self.n_arms)
-
     def _learn(self, observations: Observations) -> None:
         theta = least_squares(self.arm_rows, observations, self._planning).theta
         known = self.partition
         partition = known if self.epsilon > 0 else self.objective.conclude(self._items, known, theta)
-        self._close_round(observations, partition, theta, self._allocation)
+        self._close_round(observations, partition, theta)

@@ -95,9 +95,10 @@ class HRage(GapElimination):
     @property
     def variance_model(self) -> VarianceModel | None:
         """HEAD's model of the noise from the burn-in; None before it ends, or without one."""
-        if isinstance(self.estimator, AdaptiveBurnIn):
-            return self.estimator.phases[-1].model if self.estimator.done else None
-        return self.estimator.result() if self.estimator is not None and self.estimator.done else None
+        estimator = self.estimator
+        if estimator is None or not estimator.done:
+            return None
+        return estimator.phases[-1].model if isinstance(estimator, AdaptiveBurnIn) else estimator.result()
 
     def _start_burn_in(self, plan: HeadPlan | None = None, budget: int | None = None) -> Head | AdaptiveBurnIn:
         """The burn-in over the arms that can be pulled; its designs and budget are found where they are not given."""
@@ -213,14 +214,10 @@ class HRage(GapElimination):
             return super()._plan()
         if self.estimator is None:
             self.estimator = self._start_burn_in()
-        if isinstance(self.estimator, Head) and self._burn_in_left(self.estimator) > self.pulls_left:
+        if isinstance(self.estimator, Head) and self.estimator.pulls_left > self.pulls_left:
             # A burn-in that cannot be finished would be wasted.
             return Status.UNDECIDED
         return self._on_all_arms(self.estimator.ask().counts)
-
-    def _burn_in_left(self, burn_in: Head) -> int:
-        """The pulls that the burn-in still needs."""
-        return int(burn_in.stage_2.sum()) + (int(burn_in.stage_1.sum()) if burn_in.theta is None else 0)
 
     def _learn(self, observations: Observations) -> None:
         if self.variances is not None:
@@ -229,45 +226,41 @@ class HRage(GapElimination):
         assert self.estimator is not None
         self.estimator.tell(self.estimator.ask(), observations.of_arms(self.usable))
         self.burn_in_samples += observations.total
-        if self.estimator.done:
-            least, self.variances = self._proven()
-            self._least_variances = least
-            self._believable = self._ends_for_warnings()
+        model = self.variance_model
+        if model is not None:
+            self._least_variances, self.variances = self._proven(model)
+            self._believable = self._ends_for_warnings(model)
 
-    def _proven(self) -> tuple[Floats | None, Floats]:
+    def _intervals(self, model: VarianceModel, level: float) -> tuple[Floats, Floats]:
+        """Ends (n,), (n,) of the variances by the event of `IntervalBound` for the burn-in's pulls, at this level."""
+        assert self.estimator is not None
+        bound = IntervalBound.of(self._head_plan, *self.estimator.pulls, level, self.noise)
+        return bound.intervals(model.unclipped, *(self._bounds or (0.0, np.inf)))
+
+    def _proven(self, model: VarianceModel) -> tuple[Floats | None, Floats]:
         """Lower ends, if the margin is the achieved one, and the variances (n,) to plug in: upper ends or estimates."""
-        burn_in = self.estimator
-        if isinstance(burn_in, AdaptiveBurnIn):
-            low, high = burn_in.phases[-1].low, burn_in.phases[-1].high
-            estimates = burn_in.result()
+        if isinstance(self.estimator, AdaptiveBurnIn):
+            phase, estimates = self.estimator.phases[-1], self.estimator.result()
+            low, high = phase.low, phase.high
         else:
-            assert isinstance(burn_in, Head)
-            assert self._bounds is not None
-            model = burn_in.result()
-            estimates = model.variances
             # The event of the burn-in's budget, for the pulls that were made: its probability is not spent twice.
-            bound = IntervalBound.of(self._head_plan, burn_in.stage_1, burn_in.stage_2, self._delta_burn_in, self.noise)
-            low, high = bound.intervals(model.unclipped, *self._bounds)
+            (low, high), estimates = self._intervals(model, self._delta_burn_in), model.variances
         if self.margin == "fixed" or self.burn_in in ("paper", "released"):
             return None, self._of_all_arms(estimates, estimates.max())
         high = positive(high)
         return self._of_all_arms(low, 0.0), self._of_all_arms(high, high.max())
 
-    def _ends_for_warnings(self) -> tuple[Floats, Floats] | None:
+    def _ends_for_warnings(self, model: VarianceModel) -> tuple[Floats, Floats] | None:
         """Ends (n,), (n,) of the variances that the burn-in leaves wrong with the probability of warnings, far below delta.
 
         The event of `IntervalBound` at that level, divided among the phases at which an adaptive burn-in might have ended.
         If the noise is as assumed the true variances lie between, but with that probability. None where nothing is known.
         """
-        burn_in, bounds = self.estimator, self._bounds or (0.0, np.inf)
-        level, (low, high) = WARNING_SHARE * LEVEL, bounds
-        if isinstance(burn_in, AdaptiveBurnIn):
-            phase, pulls, model = len(burn_in.phases), burn_in.pulls, burn_in.phases[-1].model
+        level = WARNING_SHARE * LEVEL
+        if isinstance(self.estimator, AdaptiveBurnIn):
+            phase = len(self.estimator.phases)
             level /= phase * (phase + 1)
-        else:
-            assert isinstance(burn_in, Head)
-            pulls, model = (burn_in.stage_1, burn_in.stage_2), burn_in.result()
-        least, most = IntervalBound.of(self._head_plan, *pulls, level, self.noise).intervals(model.unclipped, low, high)
+        least, most = self._intervals(model, level)
         if not np.isfinite(most).all():
             return None
         if np.all(least <= most):  # else it is a contradiction, and stays one

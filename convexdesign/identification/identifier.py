@@ -108,6 +108,8 @@ class Identifier(Resumable):
         self._planned: Counts | None = None
         self._warned = False
         self._in_vain = 0
+        # The design of the open batch, or of the last one.
+        self._allocation: Allocation | None = None
         if self._settled:
             self._status = Status.IDENTIFIED
         else:
@@ -151,6 +153,7 @@ class Identifier(Resumable):
 
     def _forget_designs(self) -> None:
         """Drop designs that are kept for later rounds: the arms they are over have changed."""
+        self._allocation = None
 
     def _allocated(self, problem: ProblemOver, variances: Floats, **options: Any) -> Allocation:
         """The allocation over the arms that can be pulled, with weights (n,) over all arms; variances (n,)."""
@@ -274,12 +277,13 @@ class Identifier(Resumable):
         return copy.deepcopy(self, {id(shared): shared for shared in constant})
 
     def state_dict(self) -> dict[str, Any]:
-        """Who was left when the open batch was asked for; an algorithm adds the designs that it keeps."""
-        return dict(self.partition.record())
+        """Who was left when the open batch was asked for, and its design; an algorithm adds what else it keeps."""
+        return self.partition.record() | {"allocation": None if self._allocation is None else self._allocation.record()}
 
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         # What was decided stays decided, even where another machine's rounding would have decided otherwise.
         self.partition = ItemPartition(*(np.array(state[s], dtype=np.intp) for s in ("undecided", "above", "below")))
+        self._allocation = Allocation.from_record(state["allocation"], self.n_arms)
         self._planned = counts
 
     def set_design_solver(self, solver: DesignSolver) -> None:
@@ -319,21 +323,19 @@ class Identifier(Resumable):
         observations: Observations,
         partition: ItemPartition,
         theta: Floats,
-        allocation: Allocation | None = None,
         accuracy: float = float("nan"),
         p_value: float = float("nan"),
     ) -> None:
         """Record the round just told: who is left after it, and the estimate; stops where that decides everything."""
-        if allocation is None:
-            weights, value, gap = observations.count / observations.total, float("nan"), float("nan")
-        else:
-            weights, value, gap = allocation.weights, allocation.value, allocation.gap
+        design = self._allocation
+        if design is None:
+            design = Allocation(observations.count / observations.total, float("nan"), float("nan"))
         round_ = Round(
             number=len(self.rounds) + 1,
             accuracy=accuracy,
-            weights=weights,
-            value=value,
-            gap=gap,
+            weights=design.weights,
+            value=design.value,
+            gap=design.gap,
             counts=observations.count,
             theta=theta,
             estimates=np.asarray(self.items @ theta, dtype=float),

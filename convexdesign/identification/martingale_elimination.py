@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise, checked_noise
-from convexdesign.identification.allocations import Allocation, allocate, packed, unpacked
+from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.evidence import Bets, Evidence, PooledFit, pooled_fit, variance_upper_ends
 from convexdesign.identification.identifier import (
     PULLS,
@@ -21,7 +21,7 @@ from convexdesign.identification.identifier import (
     noise_up_to,
     whole_limit,
 )
-from convexdesign.identification.martingale_plan import Planner, Wanted, likely_gaps
+from convexdesign.identification.martingale_plan import ArmsToPull, Planner, Wanted, likely_gaps
 from convexdesign.identification.objectives import BestArm, ItemPartition, LevelSet, as_tuple
 from convexdesign.identification.result import Confidence, Result, Status
 from convexdesign.typing import Counts, Floats
@@ -136,14 +136,13 @@ class MartingaleElimination(Identifier):
         left = self.pulls_left
         if left <= 0:
             return self._out_of_pulls()
-        if self._fit is None or self._fit.spread is None:
-            return self._planner.first_counts(left, self.budget is not None, self.usable, self._allocated)
         # An experiment that solves its designs in its own way is asked for all of them.
-        own = self.design_solver is allocate
+        over = ArmsToPull(left, self.usable, self._allocated, at_once=self.design_solver is allocate)
+        if self._fit is None or self._fit.spread is None:
+            return self._planner.first_counts(over, self.budget is not None)
         likely = self._likely_variances()
-        return self._planner.next_counts(
-            self._wanted(self._fit), likely, self.samples, left, self.usable, self._allocated, own
-        )
+        self._allocation, counts = self._planner.next_counts(self._wanted(self._fit), likely, self.samples, over)
+        return counts
 
     def _wanted(self, fit: PooledFit) -> Wanted:
         """The directions still to be decided."""
@@ -161,23 +160,22 @@ class MartingaleElimination(Identifier):
         return Wanted(directions, coordinates, gaps, self._bets.V[items])
 
     def _forget_designs(self) -> None:
+        super()._forget_designs()
         self._planner.exploring = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Who was left and who led, the design that explores, and the open batch's design."""
-        exploring, oracle = self._planner.exploring, self._planner.oracle
+        """Who was left and who led, the open batch's design, and the one that explores."""
+        exploring = self._planner.exploring
         return super().state_dict() | {
             "leader": self._leader,
             "exploring": None if exploring is None else packed(exploring),
-            "allocation": None if oracle is None else oracle.record(),
         }
 
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         super()._restore(state, counts)
-        n, exploring, oracle = self.n_arms, state["exploring"], state["allocation"]
+        exploring = state["exploring"]
         self._leader = state.get("leader", self._leader)
-        self._planner.exploring = None if exploring is None else unpacked(exploring, n)
-        self._planner.oracle = Allocation.from_record(oracle, n)
+        self._planner.exploring = None if exploring is None else unpacked(exploring, self.n_arms)
 
     def _learn(self, observations: Observations) -> None:
         before = self.upper_variances
@@ -194,7 +192,7 @@ class MartingaleElimination(Identifier):
         self._fit = pooled_fit(self.evidence.rows, self._count, self._sum, self._likely_variances())
         partition = self._judge(self._fit)
         theta = self.evidence.space.lift(self._fit.coefficients)
-        self._close_round(observations, partition, theta, self._planner.oracle, p_value=self.p_value)
+        self._close_round(observations, partition, theta, p_value=self.p_value)
         if self.epsilon > 0 and self._status is None and self._good():
             self._status = Status.EPSILON_GOOD
 

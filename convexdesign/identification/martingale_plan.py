@@ -14,9 +14,9 @@ from convexdesign.identification.evidence import SCALES, Evidence
 from convexdesign.identification.identifier import ProblemOver, total_pulls
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.read import Rows
-from convexdesign.typing import Floats, Indices
+from convexdesign.typing import Counts, Floats, Indices
 
-__all__ = ["Allocated", "Planner", "Wanted", "likely_gaps", "plugin_design"]
+__all__ = ["ArmsToPull", "Planner", "Wanted", "likely_gaps", "plugin_design"]
 
 
 # Designs need not be precise: the next one comes soon.
@@ -54,6 +54,19 @@ class Wanted:
     progress: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class ArmsToPull:
+    """The usable arms that `allocated` solves designs over, and how many pulls are left in all.
+
+    at_once: small designs may be found here, without `allocated`.
+    """
+
+    left: int
+    usable: Indices
+    allocated: Allocated
+    at_once: bool
+
+
 def likely_gaps(estimates: Floats, deviations: Floats) -> Floats:
     """Gaps for planning: the estimates, but at least two of their standard deviations."""
     return np.maximum(estimates, DEVIATIONS * deviations)
@@ -77,57 +90,44 @@ class Planner:
         # A bet pays about M²/(2V) - log(V/rho)/2 - log(number of scales); the middle term is about two.
         self.needed = threshold + np.log(len(SCALES)) + 2.0
         self.exploring: Floats | None = None
-        self.oracle: Allocation | None = None
 
-    def first_counts(self, left: int, limited: bool, usable: Indices, allocated: Allocated) -> NDArray[Any]:
-        """Counts (n,) of the first batch, at most `left` in all."""
+    def first_counts(self, over: ArmsToPull, limited: bool) -> Counts:
+        """Counts (n,) of the first batch; a share of what is left where that is a limit."""
         total = float(FIRST_PULLS * self.evidence.space.rank)
         if limited:
-            total = min(total, max(FIRST_SHARE * left, 2.0 * self.evidence.space.rank))
-        weights = exploring = self._exploring(allocated)
-        if usable.size <= total / 4:
+            total = min(total, max(FIRST_SHARE * over.left, 2.0 * self.evidence.space.rank))
+        weights = exploring = self._exploring(over)
+        if over.usable.size <= total / 4:
             weights = 0.5 * exploring
-            weights[usable] += 0.5 / usable.size
-        return _whole(weights, total, left)
+            weights[over.usable] += 0.5 / over.usable.size
+        return _whole(weights, total, over.left)
 
     def next_counts(
-        self,
-        wanted: Wanted,
-        variances: Floats,
-        samples: int,
-        left: int,
-        usable: Indices,
-        allocated: Allocated,
-        own: bool,
-    ) -> NDArray[Any]:
-        """Counts (n,) of the next batch, at most `left` in all, on the `usable` arms that `allocated` solves over.
-
-        variances (n,): likely VARIANCES. own: small problems may be solved here, without `allocated`.
-        """
-        self.oracle = oracle = self._oracle(wanted, variances, usable, allocated, own)
-        exploring = self._exploring(allocated)
+        self, wanted: Wanted, variances: Floats, samples: int, over: ArmsToPull
+    ) -> tuple[Allocation, Counts]:
+        """The plug-in oracle's design for likely VARIANCES (n,), and counts (n,) of the next batch."""
+        oracle, exploring = self._oracle(wanted, variances, over), self._exploring(over)
         weights = (1.0 - EXPLORATION) * oracle.weights + EXPLORATION * exploring
         early = samples < EARLY_SAMPLES * FIRST_PULLS * self.evidence.space.rank
         most = EARLY_BATCH if early else LARGEST_BATCH
         if not np.isfinite(weights).all():
             # Gaps so unequal that their squares overflow: no plan is better than all directions alike.
-            return _whole(exploring, most * samples, left)
+            return oracle, _whole(exploring, most * samples, over.left)
         # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             lacking = 2.0 * self.needed / wanted.gaps**2 - wanted.progress
             deficit = float(np.max(lacking * self._price(wanted, weights, variances)))
         total = most * samples if np.isnan(deficit) else np.clip(deficit, LEAST_BATCH * samples, most * samples)
-        return _whole(weights, float(total), left)
+        return oracle, _whole(weights, float(total), over.left)
 
-    def _exploring(self, allocated: Allocated) -> Floats:
+    def _exploring(self, over: ArmsToPull) -> Floats:
         if self.exploring is None:
-            self.exploring = allocated(_exploration, np.ones(self.evidence.rows.shape[0])).weights
+            self.exploring = over.allocated(_exploration, np.ones(self.evidence.rows.shape[0])).weights
         return self.exploring
 
-    def _oracle(
-        self, wanted: Wanted, variances: Floats, usable: Indices, allocated: Allocated, own: bool
-    ) -> Allocation:
-        if own and usable.size + wanted.gaps.size <= MOST_VECTORS:
+    def _oracle(self, wanted: Wanted, variances: Floats, over: ArmsToPull) -> Allocation:
+        usable = over.usable
+        if over.at_once and usable.size + wanted.gaps.size <= MOST_VECTORS:
             rows = self.evidence.rows[usable] / np.sqrt(variances[usable])[:, None]
             found = plugin_design(rows, wanted.coordinates / wanted.gaps[:, None], DESIGN_TOLERANCE)
             if usable.size == variances.size:
@@ -139,7 +139,7 @@ class Planner:
         def problem(arms: Rows, noise_variance: Floats) -> DesignProblem:
             return DesignProblem(arms, wanted.directions / wanted.gaps[:, None], noise_variance=noise_variance)
 
-        return allocated(problem, variances, tol=DESIGN_TOLERANCE, remember=False)
+        return over.allocated(problem, variances, tol=DESIGN_TOLERANCE, remember=False)
 
     def _price(self, wanted: Wanted, weights: Floats, variances: Floats) -> Floats:
         """y'A(w)^-1 y (k,) of the directions."""

@@ -57,7 +57,7 @@ class ItemPartition:
     above: Indices
     below: Indices
 
-    def record(self) -> dict[str, list[int]]:
+    def record(self) -> dict[str, Any]:
         """The partition as plain data."""
         return {"undecided": self.undecided.tolist(), "above": self.above.tolist(), "below": self.below.tolist()}
 

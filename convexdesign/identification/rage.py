@@ -38,7 +38,6 @@ class GapElimination(Identifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._delta_rounds = ROUNDS_SHARE * self.delta
-        self._allocation: Allocation | None = None
         self._allocated_for: Indices | None = None
 
     @abstractmethod
@@ -62,23 +61,15 @@ class GapElimination(Identifier):
         """The design of the next round: the best one for what is undecided."""
         return self._allocated(self._undecided, variances)
 
-    def _forget_designs(self) -> None:
-        self._allocation = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """Who was left, and the design of the open batch."""
-        return super().state_dict() | {"allocation": None if self._allocation is None else self._allocation.record()}
-
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         super()._restore(state, counts)
-        self._allocation = Allocation.from_record(state["allocation"], self.n_arms)
         self._allocated_for = self.partition.undecided
 
     def _learn(self, observations: Observations) -> None:
         accuracy = 2.0 ** -(len(self.rounds) + 1)
         theta = least_squares(self.arm_rows, observations, self._plug_in()[0]).theta
         partition = self.objective.decide(self._items, self.partition, theta, accuracy)
-        self._close_round(observations, partition, theta, self._allocation, accuracy)
+        self._close_round(observations, partition, theta, accuracy)
 
 
 @dataclass(eq=False, repr=False)

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from convexdesign.algorithms import ALGORITHMS
 from convexdesign.identification import Identifier, lower_bound
 from convexdesign.instances import Instance, experiment_1, experiment_2, multivariate_testing
-from convexdesign.simulation import LinearEnvironment
+from convexdesign.simulation import LinearEnvironment, comparison_rows, comparison_table
 
-__all__ = ["EXPERIMENTS", "LOOSE", "Maker", "arguments", "contenders", "environment", "instance_lower_bound"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "EXPERIMENTS",
+    "LOOSE",
+    "Maker",
+    "arguments",
+    "contenders",
+    "environment",
+    "instance_lower_bound",
+    "simulated",
+]
 
 Maker = Callable[[np.random.Generator], Identifier]
 
@@ -51,6 +63,22 @@ def contenders(instance: Instance, delta: float, names: tuple[str, ...] | None =
         name: partial(_make, kind, instance, delta, options) for name, (kind, options) in told.items()
     }
     return every if names is None else {name: every[name] for name in names}
+
+
+def simulated(
+    instance: Instance,
+    delta: float,
+    names: tuple[str, ...],
+    replications: int,
+    seed: int,
+    jobs: int | None,
+    progress: bool,
+    bound: float | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All runs of these contenders on an instance, and their `comparison_table` with this lower bound."""
+    makers, make_world = contenders(instance, delta, names), partial(environment, instance)
+    rows = comparison_rows(makers, make_world, instance.answer, replications, jobs, seed, progress)
+    return rows, comparison_table(rows, bound)
 
 
 def environment(instance: Instance, rng: np.random.Generator, noise: str = "gaussian") -> LinearEnvironment:

@@ -11,7 +11,6 @@ Source: Weltz et al. (2023), section 1.1, figure 1.
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,8 @@ import numpy as np
 
 from convexdesign.identification import complexity
 from convexdesign.instances import soare
-from convexdesign.reproduce.contenders import arguments, contenders, environment
+from convexdesign.reproduce.contenders import arguments, simulated
 from convexdesign.reproduce.oracle_figure import HETEROSKEDASTIC, HOMOSKEDASTIC, oracle_allocations
-from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,17 +55,7 @@ def simulated_samples(
 
     tables = []
     for kappa in kappas:
-        world = soare(kappa=kappa)
-        rows = comparison_rows(
-            contenders(world, DELTA, ALGORITHMS),
-            partial(environment, world),
-            world.answer,
-            replications,
-            jobs,
-            seed,
-            progress,
-        )
-        table = comparison_table(rows)
+        _, table = simulated(soare(kappa=kappa), DELTA, ALGORITHMS, replications, seed, jobs, progress)
         table.insert(0, "kappa", kappa)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)

@@ -11,14 +11,12 @@ Source: Weltz et al. (2023), section 5, figure 3.
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convexdesign.reproduce.contenders import EXPERIMENTS, contenders, environment, instance_lower_bound
-from convexdesign.simulation import comparison_rows, comparison_table
+from convexdesign.reproduce.contenders import EXPERIMENTS, instance_lower_bound, simulated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,16 +46,8 @@ def figure_3_data(
     tables: list[pd.DataFrame] = []
     for name, make in EXPERIMENTS.items():
         world = make()
-        rows = comparison_rows(
-            contenders(world, DELTA, ALGORITHMS),
-            partial(environment, world),
-            world.answer,
-            replications,
-            jobs,
-            seed,
-            progress,
-        )
-        table = comparison_table(rows, instance_lower_bound(world, DELTA))
+        bound = instance_lower_bound(world, DELTA)
+        rows, table = simulated(world, DELTA, ALGORITHMS, replications, seed, jobs, progress, bound)
         for frame, kept in ((rows, runs), (table, tables)):
             frame.insert(0, "experiment", name)
             kept.append(frame)

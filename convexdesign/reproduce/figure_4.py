@@ -8,10 +8,8 @@ Source: Weltz et al. (2023), appendix I, figure 4.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from convexdesign.instances import experiment_1
-from convexdesign.reproduce.oracle_figure import write_oracle_figure
+from convexdesign.reproduce.oracle_figure import oracle_figure
 
 __all__ = ["run"]
 
@@ -27,14 +25,4 @@ NAMES = (
     "(e1+e2)/2 + .1 (e3+e4)",
 )
 
-
-def run(
-    output_dir: str | Path,
-    replications: int = 32,
-    seed: int = 0,
-    jobs: int | None = 1,
-    quick: bool = False,
-    progress: bool = True,
-) -> list[Path]:
-    """Write figure-4.png and figure-4.csv (one row an arm). Nothing is random, so only output_dir matters."""
-    return write_oracle_figure(4, "Experiment 1: equally informative arms", experiment_1(), NAMES, output_dir)
+run = oracle_figure(4, "Experiment 1: equally informative arms", experiment_1, NAMES)

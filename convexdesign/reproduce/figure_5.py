@@ -8,23 +8,11 @@ Source: Weltz et al. (2023), appendix I, figure 5.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from convexdesign.instances import experiment_2
-from convexdesign.reproduce.oracle_figure import write_oracle_figure
+from convexdesign.reproduce.oracle_figure import oracle_figure
 
 __all__ = ["run"]
 
 NAMES = ("e1", "e1 towards e2", "e3", "(e1+e2)/√2", "(e1+e3)/√2", "(e2+e3)/√2")
 
-
-def run(
-    output_dir: str | Path,
-    replications: int = 32,
-    seed: int = 0,
-    jobs: int | None = 1,
-    quick: bool = False,
-    progress: bool = True,
-) -> list[Path]:
-    """Write figure-5.png and figure-5.csv (one row an arm). Nothing is random, so only output_dir matters."""
-    return write_oracle_figure(5, "Experiment 2", experiment_2(), NAMES, output_dir)
+run = oracle_figure(5, "Experiment 2", experiment_2, NAMES)

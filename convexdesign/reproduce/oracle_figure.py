@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from convexdesign.instances import Instance
 
-__all__ = ["oracle_allocations", "write_oracle_figure"]
+__all__ = ["oracle_allocations", "oracle_figure"]
 
 HETEROSKEDASTIC, HOMOSKEDASTIC = "heteroskedastic oracle", "homoskedastic oracle"
 
@@ -39,23 +39,35 @@ def oracle_allocations(instance: Instance, names: Sequence[str]) -> pd.DataFrame
     return pd.DataFrame({"arm": list(names), "noise_variance": variance} | shares)
 
 
-def write_oracle_figure(
-    number: int, title: str, instance: Instance, names: Sequence[str], output_dir: str | Path
-) -> list[Path]:
-    """Write figure-N.png and figure-N.csv; returns the paths."""
-    from convexdesign.plotting import plot_comparison, require_matplotlib
+def oracle_figure(
+    number: int, title: str, make: Callable[[], Instance], names: Sequence[str]
+) -> Callable[..., list[Path]]:
+    """The function `run` of a figure of this kind."""
 
-    require_matplotlib()
-    from matplotlib.figure import Figure
+    def run(
+        output_dir: str | Path,
+        replications: int = 32,
+        seed: int = 0,
+        jobs: int | None = 1,
+        quick: bool = False,
+        progress: bool = True,
+    ) -> list[Path]:
+        """Write figure-N.png and figure-N.csv (one row an arm). Nothing is random, so only output_dir matters."""
+        from convexdesign.plotting import plot_comparison, require_matplotlib
 
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = [target / f"figure-{number}.png", target / f"figure-{number}.csv"]
-    table = oracle_allocations(instance, names)
-    labels = [f"{arm}   (s² = {s2:.3g})" for arm, s2 in zip(table["arm"], table["noise_variance"])]
-    designs = {label: table[label].to_numpy() for label in (HETEROSKEDASTIC, HOMOSKEDASTIC)}
-    figure = Figure(figsize=(8.5, 1.2 + 0.5 * len(labels)), dpi=150, layout="constrained")
-    plot_comparison(designs, labels, title=title, ax=figure.subplots())
-    figure.savefig(paths[0])
-    table.to_csv(paths[1], index=False)
-    return paths
+        require_matplotlib()
+        from matplotlib.figure import Figure
+
+        target = Path(output_dir)
+        target.mkdir(parents=True, exist_ok=True)
+        paths = [target / f"figure-{number}.png", target / f"figure-{number}.csv"]
+        table = oracle_allocations(make(), names)
+        labels = [f"{arm}   (s² = {s2:.3g})" for arm, s2 in zip(table["arm"], table["noise_variance"])]
+        designs = {label: table[label].to_numpy() for label in (HETEROSKEDASTIC, HOMOSKEDASTIC)}
+        figure = Figure(figsize=(8.5, 1.2 + 0.5 * len(labels)), dpi=150, layout="constrained")
+        plot_comparison(designs, labels, title=title, ax=figure.subplots())
+        figure.savefig(paths[0])
+        table.to_csv(paths[1], index=False)
+        return paths
+
+    return run
