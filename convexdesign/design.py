@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from convexdesign.aliasing import rank_note
 from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
+from convexdesign.outcome import Stats, Status, status_of
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
 from convexdesign.problem.finite import numeric
 from convexdesign.problem.labels import COORDINATES, in_order
@@ -29,72 +28,11 @@ from convexdesign.typing import Floats
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Design", "ExactDesign", "Outcome", "Snapshot", "Stats", "Status", "status_of"]
+__all__ = ["Design", "ExactDesign", "Status"]
 
 
 FORMAT = "convexdesign design"
 FORMAT_VERSION = 1
-# Weights that miss a constraint of W by more than this share are not certified, whatever their value.
-FEASIBILITY_TOLERANCE = 1e-8
-
-
-class Status(Enum):
-    """How a solve ended, decided from the certificate alone; the value says what to do about it."""
-
-    CERTIFIED = "the certified gap is within the tolerance asked for"
-    ITERATION_LIMIT = "the iteration limit came first: raise max_iter, or accept the gap reported"
-    TIME_LIMIT = "the time limit came first: raise time_limit, or accept the gap reported"
-    STALLED = "no method made further progress: accept the gap reported, raise tol, or rescale the problem"
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """One line of a solver's history; value and bound are in the user's units and refer to one iterate."""
-
-    seconds: float
-    iteration: int
-    value: float
-    bound: float
-    gap: float
-    support: int
-    targets: int
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What a solve cost: the method that ran, iterations, passes over all arms, seconds, and the history."""
-
-    method: str
-    formulation: str | None = None
-    backend: str | None = None
-    iterations: int = 0
-    passes: float = 0.0
-    seconds: float = 0.0
-    history: tuple[Snapshot, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a solver hands back: weights (n,) in the user's order, a witness for the bound, and why it stopped.
-
-    `ended` is the limit that was reached, or None when the solver believes that it is done. Nothing in it is trusted:
-    the certificate is computed from the data afterwards.
-    """
-
-    weights: Floats
-    witness: Witness | None
-    ended: Status | None
-    stats: Stats
-
-
-Report = Callable[[Snapshot], None]
-
-
-def status_of(certificate: Certificate, tol: float, ended: Status | None = None) -> Status:
-    """CERTIFIED when the weights lie in W and the proven gap is within tol; otherwise the limit that was reached."""
-    if certificate.gap <= tol and certificate.feasibility <= FEASIBILITY_TOLERANCE:
-        return Status.CERTIFIED
-    return Status.STALLED if ended in (None, Status.CERTIFIED) else ended
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +40,8 @@ class Design:
     """Weights on the arms with a certificate: value, a proven bound on the optimum, and the gap between them.
 
     weights (n,), nonnegative, sum 1, in the order of the arms given. Variances are per unit of sampling effort: with N
-    measurements in these proportions the variance of v'theta-hat is variance(v) / N.
+    measurements in these proportions the variance of v'theta-hat is variance(v) / N. `known` is the problem's canonical form,
+    where it has been found already.
 
     >>> import convexdesign as cd
     >>> d = cd.solve(cd.DesignProblem.xy_allocation([[1, 0], [0, 1], [0.6, 0.8]]))
@@ -116,6 +55,7 @@ class Design:
     status: Status
     stats: Stats = field(default_factory=lambda: Stats("given"))
     tol: float = 1e-6
+    known: Canonical | None = None
 
     @property
     def value(self) -> float:
@@ -145,7 +85,7 @@ class Design:
     @cached_property
     def canonical(self) -> Canonical:
         """The problem in whitened coordinates, as the solvers see it."""
-        return canonicalise(self.problem)
+        return canonicalise(self.problem) if self.known is None else self.known
 
     @cached_property
     def _evaluation(self) -> Evaluation:
@@ -328,13 +268,14 @@ class Design:
             )
         try:
             saved = read_saved(document, path)
-            certificate = certify(canonicalise(saved.problem), saved.weights, saved.witness)
+            canonical = canonicalise(saved.problem)
+            certificate = certify(canonical, saved.weights, saved.witness)
             status = status_of(certificate, saved.tol, Status[saved.ended])
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"{path}: a field is missing or has the wrong form: {error!r}") from None
-        return cls(saved.problem, saved.weights, certificate, status, Stats(**saved.summary), saved.tol)
+        return cls(saved.problem, saved.weights, certificate, status, Stats(**saved.summary), saved.tol, canonical)
 
     # ---------------------------------------------------------------- display
 

@@ -8,21 +8,20 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from convexdesign.certificate import Certificate, Witness, certify, revalued, stronger
-from convexdesign.design import Design, Outcome, Report, Snapshot, Stats, Status, status_of
+from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
+from convexdesign.judging import better, judged
+from convexdesign.outcome import Outcome, Report, Snapshot, Stats, Status
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
 from convexdesign.problem.weights import unit_of
-from convexdesign.typing import Floats
+from convexdesign.programs.prover import prover
 
 __all__ = ["METHODS", "solve"]
-
-Prover = Callable[[Floats, Witness | None], Certificate]
 
 METHODS = ("auto", "conic", "frank-wolfe", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative")
 # What each method over the whole simplex can minimise or maximise; "conic" does everything.
@@ -36,8 +35,6 @@ FORMULATIONS = ("sdp", "matrix-fractional", "socp", "dual-socp", "log-det")
 BACKENDS = ("clarabel", "scs")
 # Below this, float64 cannot tell a proof from rounding.
 SMALLEST_TOL = 1e-12
-# Weights below this share of the tolerance times the largest weight are what an interior point leaves of zero.
-DUST = 1e-2
 
 
 def solve(
@@ -70,37 +67,12 @@ def solve(
     ('CERTIFIED', [0.2, 0.8])
     """
     _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
-    started = time.perf_counter()
-    if not problem.weight_set.is_box:
-        problem = _capped(problem, time_limit)
-    canonical = canonicalise(problem)
-    prove = prover(canonical, started, time_limit)
     reporter = _Reporter(verbose, progress, tol)
-    options = _Options(tol, max_iter, time_limit, started, warm_start, formulation, backend, reporter)
+    options = _Options(method, tol, max_iter, time_limit, warm_start, formulation, backend, reporter)
     try:
-        best: Design | None = None
-        failures: list[str] = []
-        for name in _methods(canonical, method, formulation, backend):
-            try:
-                found = _certified(canonical, _run(name, canonical, options), prove, tol, started)
-            except SolverError as error:
-                failures.append(f"{name}: {error}")
-                continue
-            best = _better(best, found)
-            if best.status is Status.CERTIFIED or best.status is Status.TIME_LIMIT:
-                break
+        best = _solved(problem, options)
     finally:
         reporter.close()
-    if best is None and problem.weight_set.is_simplex and problem.prior is not None:
-        # Where the information held dwarfs any new one, solvers see no difference between weights: then any will do.
-        best = _certified(canonical, _coarse(canonical), prove, tol, started)
-    if best is None:
-        raise SolverError("no solver returned anything usable: " + "; ".join(failures))
-    if best.status is Status.STALLED and not problem.weight_set.is_box:
-        narrowed = _without_unreachable(problem, options.time_left)
-        if narrowed is not None:
-            left = options.time_left
-            return solve(narrowed, method, tol, max_iter, left, None, formulation, backend, verbose, progress)
     if best.status is not Status.CERTIFIED:
         warnings.warn(
             f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}",
@@ -108,6 +80,69 @@ def solve(
             stacklevel=2,
         )
     return best
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of one solve, and when it started."""
+
+    method: str
+    tol: float
+    max_iter: int | None
+    time_limit: float | None
+    warm_start: Design | None
+    formulation: str | None
+    backend: str | None
+    report: Report
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds, for a solver."""
+        return self._left(1e-3)
+
+    @property
+    def time_for_proof(self) -> float | None:
+        """Seconds, for a proof: a fifth of all where less is left."""
+        return None if self.time_limit is None else self._left(self.time_limit / 5)
+
+    def _left(self, least: float) -> float | None:
+        if self.time_limit is None:
+            return None
+        return max(self.time_limit - (time.perf_counter() - self.started), least)
+
+
+def _solved(problem: DesignProblem, options: _Options) -> Design:
+    """The best design that the methods find, tried in turn until one certifies or the time is up."""
+    if not problem.weight_set.is_box:
+        problem = _capped(problem, options.time_left)
+    canonical = canonicalise(problem)
+    prove = prover(canonical, lambda: options.time_for_proof)
+    best: Design | None = None
+    failures: list[str] = []
+    for name in _methods(canonical, options):
+        try:
+            outcome = _run(name, canonical, options)
+            best = better(best, _timed(judged(canonical, outcome, prove, options.tol), options))
+        except SolverError as error:
+            failures.append(f"{name}: {error}")
+        if best is not None and best.status in (Status.CERTIFIED, Status.TIME_LIMIT):
+            break
+    if best is None and problem.weight_set.is_simplex and problem.prior is not None:
+        # Where the information held dwarfs any new one, solvers see no difference between weights: then any will do.
+        best = _timed(judged(canonical, _coarse(canonical), prove, options.tol), options)
+    if best is None:
+        raise SolverError("no solver returned anything usable: " + "; ".join(failures))
+    if best.status is Status.STALLED and not problem.weight_set.is_box:
+        narrowed = _without_unreachable(problem, options.time_left)
+        if narrowed is not None:
+            return _solved(narrowed, options)
+    return best
+
+
+def _timed(design: Design, options: _Options) -> Design:
+    """The design with the seconds that it took, its proof included."""
+    return replace(design, stats=replace(design.stats, seconds=time.perf_counter() - options.started))
 
 
 def _capped(problem: DesignProblem, time_limit: float | None) -> DesignProblem:
@@ -140,61 +175,9 @@ def _without_unreachable(problem: DesignProblem, time_limit: float | None) -> De
     return problem.capped(np.where(reachable, upper, 0.0))
 
 
-def prover(canonical: Canonical, started: float = 0.0, time_limit: float | None = None) -> Prover:
-    """The certificate of weights and a witness, with the support function that W needs.
-
-    With a time limit, in seconds since `started`, a proof may take what is left of it, or a fifth of all where that is less.
-    Bounds on the weights prove themselves; inequalities and DCP constraints are read by the conic programs, which also say
-    so when no weights satisfy them.
-    """
-    weight_set = canonical.problem.weight_set
-    if weight_set.is_box:
-        return lambda weights, witness: certify(canonical, weights, witness)
-    from convexdesign.programs.constraints import feasible_set
-
-    feasible = feasible_set(weight_set, canonical.problem.arms.n, time_limit)
-
-    def prove(weights: Floats, witness: Witness | None) -> Certificate:
-        left = None if time_limit is None else max(time_limit - (time.perf_counter() - started), time_limit / 5)
-        violation = feasible.violation(weights, left)
-        return certify(canonical, weights, witness, support=lambda q: feasible.support(q, left), feasibility=violation)
-
-    return prove
-
-
-class _Options:
-    """The options of one solve, as the methods read them."""
-
-    def __init__(
-        self,
-        tol: float,
-        max_iter: int | None,
-        time_limit: float | None,
-        started: float,
-        warm_start: Design | None,
-        formulation: str | None,
-        backend: str | None,
-        report: Report,
-    ):
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.started = started
-        self.warm_start = warm_start
-        self.formulation = formulation
-        self.backend = backend
-        self.report = report
-
-    @property
-    def time_left(self) -> float | None:
-        if self.time_limit is None:
-            return None
-        return max(self.time_limit - (time.perf_counter() - self.started), 1e-3)
-
-
-def _methods(canonical: Canonical, method: str, formulation: str | None, backend: str | None) -> tuple[str, ...]:
+def _methods(canonical: Canonical, options: _Options) -> tuple[str, ...]:
     """The methods to try in turn until one certifies."""
-    problem = canonical.problem
+    problem, method = canonical.problem, options.method
     if method not in ("auto", "conic"):
         if not problem.weight_set.is_simplex:
             raise InputError(f"constraints on the weights need method='conic' (or 'auto'), not {method!r}")
@@ -203,7 +186,7 @@ def _methods(canonical: Canonical, method: str, formulation: str | None, backend
             raise InputError(f"method {method!r} solves {known}; for {problem.criterion.value} use method='conic'")
     if method != "auto":
         return (method,)
-    if formulation is not None or backend is not None:
+    if options.formulation is not None or options.backend is not None:
         return ("conic",)
     if not problem.weight_set.is_simplex:
         from convexdesign.frankwolfe.bounded_design import is_for
@@ -247,50 +230,6 @@ def _coarse(canonical: Canonical) -> Outcome:
     weights = np.zeros(canonical.problem.arms.n)
     weights[canonical.coarse] = canonical.coarse_weights
     return Outcome(weights, None, None, Stats("coarse"))
-
-
-def _certified(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float, started: float) -> Design:
-    """Clip and renormalise the weights, compute the certificate from the data, and judge it."""
-    weights = np.maximum(np.nan_to_num(outcome.weights, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
-    total = weights.sum()
-    if not total > 0:
-        raise SolverError(f"{outcome.stats.method} returned no positive weight")
-    weights = weights / total
-    if canonical.problem.weight_set.is_box and not canonical.problem.weight_set.is_simplex:
-        weights = canonical.problem.weight_set.projected(weights)
-    elif not canonical.problem.weight_set.is_simplex:
-        from convexdesign.programs.constraints import feasible_set
-
-        weights = feasible_set(canonical.problem.weight_set, weights.size).projected(weights)
-    certificate = prove(weights, outcome.witness)
-    weights, certificate = _trimmed(canonical, weights, certificate, tol)
-    weights.flags.writeable = False
-    stats = replace(outcome.stats, seconds=time.perf_counter() - started)
-    status = status_of(certificate, tol, outcome.ended)
-    design = Design(canonical.given, weights, certificate, status, stats, tol)
-    design.__dict__["canonical"] = canonical  # already known; the cached property would find it again
-    return design
-
-
-def _trimmed(canonical: Canonical, weights: Floats, certificate: Certificate, tol: float) -> tuple[Floats, Certificate]:
-    """Without the dust that interior points leave on useless arms, where the certificate stays within tol."""
-    dust = (weights > 0) & (weights < DUST * tol * weights.max())
-    if not (dust.any() and certificate.gap <= tol and canonical.problem.weight_set.is_simplex):
-        return weights, certificate
-    swept = np.where(dust, 0.0, weights)
-    swept /= swept.sum()
-    again = revalued(certificate, canonical, swept)
-    # A direction held only by dust stays held: whether a target lies in what is left would be a matter of rounding.
-    return (swept, again) if again.gap <= tol and again.rank == certificate.rank else (weights, certificate)
-
-
-def _better(first: Design | None, second: Design) -> Design:
-    """The better of two designs of one problem, with the better of the two bounds."""
-    if first is None:
-        return second
-    best, other = (second, first) if second.gap <= first.gap else (first, second)
-    certificate = stronger(best.certificate, other.certificate, best.canonical)
-    return replace(best, certificate=certificate, status=status_of(certificate, best.tol, best.status))
 
 
 def _check_options(

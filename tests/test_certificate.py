@@ -114,7 +114,7 @@ def test_repeated_targets_count_once_for_the_average_variance(seed):
 
 
 def test_status_needs_the_weights_to_lie_in_the_feasible_set():
-    from convexdesign.design import Status, status_of
+    from convexdesign.outcome import Status, status_of
 
     problem = P.g_optimal(np.eye(3), max_weight=[0.4, 0.3, 0.3])
     canonical = canonicalise(problem)

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.certificate import Certificate, Witness, certify, stronger
-from convexdesign.design import Design, Stats, status_of
+from convexdesign.certificate import Witness
+from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, SolverError
 from convexdesign.experiment.bounded import bounded
 from convexdesign.identification.allocations import DESIGN_TOLERANCE, Allocation, thinned
+from convexdesign.judging import better, judged
+from convexdesign.outcome import Outcome, Stats
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
+from convexdesign.programs.prover import prover
 from convexdesign.solve import solve
 from convexdesign.typing import Floats
 
@@ -56,10 +59,10 @@ class Designer:
         canonical = canonicalise(problem)
         best: Design | None = None
         for method in METHODS:
-            best = self._better(best, self._attempt(canonical, method, tol), canonical)
+            best = better(best, self._attempt(canonical, method, tol))
             if best is not None and best.gap <= tol:
                 return thinned(best)
-        best = self._better(best, self._last_design(canonical, best, tol), canonical)
+        best = better(best, self._last_design(canonical, best, tol))
         if best is None or not best.gap <= WORST_GAP:
             said = "; ".join(f"{a.method}: {a.failure}" for a in self.attempts if a.problem == problem.kind)
             raise SolverError(
@@ -107,31 +110,17 @@ class Designer:
         known = gap if gap is not None and np.isfinite(gap) else None
         self.attempts.append(Attempt(problem.kind, method, known, failure))
 
-    @staticmethod
-    def _better(first: Design | None, second: Design | None, canonical: Canonical) -> Design | None:
-        if first is None or second is None:
-            return first or second
-        design, other = (second, first) if second.value < first.value else (first, second)
-        certificate = stronger(design.certificate, other.certificate, canonical)
-        return _design(canonical, design.weights, certificate, design.stats.method, design.tol)
-
 
 def _judged(canonical: Canonical, weights: Any, witness: Witness | None, method: str, tol: float) -> Design:
     """Weights, wherever they come from, with a certificate computed here. SolverError where they are no weights."""
     w = np.asarray(weights, dtype=float)
     if w.shape != (canonical.problem.arms.n,) or not np.isfinite(w).all() or w.min() < 0 or not w.sum() > 0:
         raise SolverError("it returned something that is no design")
-    w = w / w.sum()
-    certificate = certify(canonical, w)
+    prove, stats = prover(canonical), Stats(method)
+    design = judged(canonical, Outcome(w, None, None, stats), prove, tol)
     if witness is not None:
         with suppress(Exception):  # vectors of a wrong shape, or for targets that are none: the bound stays our own
-            certificate = stronger(certificate, certify(canonical, w, witness), canonical)
-    if not np.isfinite(certificate.value):
+            design = better(design, judged(canonical, Outcome(w, witness, None, stats), prove, tol)) or design
+    if not np.isfinite(design.value):
         raise SolverError("its design leaves something unmeasured")
-    return _design(canonical, w, certificate, method, tol)
-
-
-def _design(canonical: Canonical, weights: Floats, certificate: Certificate, method: str, tol: float) -> Design:
-    design = Design(canonical.given, weights, certificate, status_of(certificate, tol), Stats(method), tol)
-    design.__dict__["canonical"] = canonical  # already known; the cached property would find it again
     return design

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from convexdesign.design import Status
 from convexdesign.frankwolfe.corrective_average import correct_average
 from convexdesign.frankwolfe.d_design import first_working_set
 from convexdesign.frankwolfe.screen import Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.working_set import batch_size, violators
+from convexdesign.outcome import Status
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Floats

@@ -11,8 +11,8 @@ import itertools
 
 import numpy as np
 
-from convexdesign.design import Outcome, Report
 from convexdesign.frankwolfe.first_order import FirstOrder, Point, uniform_start
+from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
 

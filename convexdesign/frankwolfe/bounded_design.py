@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from convexdesign.certificate import certify
-from convexdesign.design import Outcome, Report, Status
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.bounded import Smooth, fits, seconds_per_step, within_bounds
 from convexdesign.frankwolfe.trace import Trace
+from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical, Criterion
 
 __all__ = ["interior_point", "is_for"]

@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from convexdesign.design import Status
 from convexdesign.frankwolfe.arm_screen import arm_pool, arm_screen
 from convexdesign.frankwolfe.corrective_d import CorrectedD, correct_d
 from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.trace import Trace
-from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.warm_start import MOST_ARMS, heaviest, spans
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
+from convexdesign.negligible import without_least_leverage
+from convexdesign.outcome import Status
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Floats
@@ -68,7 +68,7 @@ def d_design(canonical: Canonical, trace: Trace, start: Floats | None = None) ->
         working = enlarged
     weights = np.zeros(canonical.problem.arms.n)
     leverages = design.weights * (design.variances - held)
-    weights[working.index] = trimmed(design.weights, leverages, 0.5 * (tol - gap))
+    weights[working.index] = without_least_leverage(design.weights, leverages, 0.5 * (tol - gap))
     return weights, ended, float(screen.passes)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness, witness_from_multipliers
-from convexdesign.design import Outcome, Report, Status
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.trace import Trace
+from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats, Indices
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.certificate import Witness
-from convexdesign.design import Status
+from convexdesign.outcome import Status
 
 __all__ = ["Found"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from convexdesign.certificate import Witness
-from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.average_design import average_design
@@ -12,6 +11,7 @@ from convexdesign.frankwolfe.minimax_design import minimax_design
 from convexdesign.frankwolfe.minimax_whole import minimax_whole
 from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.warm_start import Start
+from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats
 

@@ -17,7 +17,6 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
-from convexdesign.design import Status
 from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
 from convexdesign.frankwolfe.found import Found
@@ -26,9 +25,10 @@ from convexdesign.frankwolfe.screen import Priced, Screen
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
-from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
+from convexdesign.negligible import without_least_leverage
+from convexdesign.outcome import Status
 from convexdesign.problem import Canonical
 from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Floats
@@ -197,6 +197,6 @@ def _record(canonical: Canonical, trace: Trace, point: Point, prices: Prices) ->
 def _found(canonical: Canonical, point: Point, ended: Status | None, passes: float, allowance: float) -> Found:
     leverages = point.answer.weights * squares(point.arms.vectors @ point.factor)
     weights = np.zeros(canonical.problem.arms.n)
-    weights[point.arms.index] = trimmed(point.answer.weights, leverages, allowance)
+    weights[point.arms.index] = without_least_leverage(point.answer.weights, leverages, allowance)
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T
     return Found(weights, Witness.found(canonical, point.targets.index, vectors), ended, passes)

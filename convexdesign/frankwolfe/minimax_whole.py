@@ -10,7 +10,7 @@ from convexdesign.frankwolfe.corrective_minimax import correct_minimax
 from convexdesign.frankwolfe.found import Found
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.frankwolfe.trace import Trace
-from convexdesign.frankwolfe.trim import trimmed
+from convexdesign.negligible import without_least_leverage
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
 from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Indices
@@ -48,7 +48,7 @@ def minimax_whole(canonical: Canonical, trace: Trace) -> Found | None:
     support = int(np.count_nonzero(weights > 1e-9))
     trace.record(value, value / (1.0 + answer.gap), answer.gap, support, index.size)
     leverages = weights * squares(arms @ factor)
-    weights = trimmed(weights, leverages, 0.5 * (trace.tol - answer.gap))
+    weights = without_least_leverage(weights, leverages, 0.5 * (trace.tol - answer.gap))
     vectors = (np.sqrt(answer.multipliers)[:, None] * images) @ (canonical.basis @ factor).T
     return Found(weights, Witness.found(canonical, index, vectors), limit if answer.gap > trace.tol else None, 0.0)
 

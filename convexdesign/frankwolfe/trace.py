@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from convexdesign.design import Report, Snapshot, Stats, Status
+from convexdesign.outcome import Report, Snapshot, Stats, Status
 
 __all__ = ["Trace"]
 

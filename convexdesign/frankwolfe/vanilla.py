@@ -12,8 +12,8 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.design import Outcome, Report
 from convexdesign.frankwolfe.first_order import FirstOrder, uniform_start
+from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical
 
 __all__ = ["vanilla"]

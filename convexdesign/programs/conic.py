@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from convexdesign.certificate import evaluate
-from convexdesign.design import Outcome, Report
 from convexdesign.errors import SolverError
+from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.programs.backends import TimeUp, run
 from convexdesign.programs.constraints import feasible_set

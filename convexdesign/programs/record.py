@@ -6,21 +6,19 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.linalg
-from numpy.typing import NDArray
 
-from convexdesign.certificate import Certificate, Witness, certify, stronger
-from convexdesign.design import FEASIBILITY_TOLERANCE, Outcome, Report, Snapshot, Stats, Status
+from convexdesign.certificate import Certificate, Witness
+from convexdesign.outcome import Outcome, Report, Snapshot, Stats, Status, better_of, status_of
 from convexdesign.problem import Canonical
-from convexdesign.problem.responses import spread, stacked
 from convexdesign.programs.constraints import Feasible
 from convexdesign.programs.ladder import Rung
+from convexdesign.programs.prover import Prover, prover
 from convexdesign.typing import Floats
 
 __all__ = ["Record"]
 
-# Weights below these are set to zero at the end, the most first, if the certificate allows it.
-CUTS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+# Smaller weights are a solver's zeros, in the history.
+CARRIES = 1e-8
 
 
 @dataclass
@@ -45,6 +43,10 @@ class Record:
     best: Certificate | None = None
     weights: Floats | None = None
     history: list[Snapshot] = field(default_factory=list)
+    prove: Prover = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prove = prover(self.canonical, lambda: self.time_left)
 
     @property
     def time_left(self) -> float | None:
@@ -63,31 +65,21 @@ class Record:
     @property
     def finished(self) -> bool:
         """Whether the gap asked for is proven, or a limit reached."""
-        return self.limit is not None or (self.best is not None and _rank(self.best) <= (False, self.tol))
-
-    def certify(self, weights: Floats, witness: Witness | None) -> Certificate:
-        """The certificate of weights (n,), with the tightest proven support function of W there is."""
-        if self.feasible is None:
-            return certify(self.canonical, weights, witness)
-        feasible, left = self.feasible, self.time_left
-        violation = feasible.violation(weights, left)
-        support = lambda q: feasible.support(q, left)  # noqa: E731
-        return certify(self.canonical, weights, witness, support=support, feasibility=violation)
+        return self.limit is not None or (self.best is not None and status_of(self.best, self.tol) is Status.CERTIFIED)
 
     def add(self, weights: Floats, witness: Witness | None, targets: int) -> Certificate:
         """Certify an iterate and keep what is best of it: its weights, its bound, or both."""
         if self.feasible is not None:
             weights = self.feasible.projected(weights, self.time_left)
-        certificate = self.certify(weights, witness)
-        if self.best is None:
-            self.best, self.weights, self.found_by = certificate, weights, self.rung
-        else:
-            fresh = stronger(certificate, self.best, self.canonical)
-            self.best = stronger(self.best, certificate, self.canonical)
-            if _rank(fresh) < _rank(self.best):
-                self.best, self.weights, self.found_by = fresh, weights, self.rung
+        certificate = self.prove(weights, witness)
+        is_better, best = True, certificate
+        if self.best is not None:
+            best, is_better = better_of(self.best, certificate, self.canonical)
+        self.best = best
+        if is_better:
+            self.weights, self.found_by = weights, self.rung
         seconds = time.perf_counter() - self.started
-        support = int(np.count_nonzero(weights > CUTS[-1]))
+        support = int(np.count_nonzero(weights > CARRIES))
         snapshot = Snapshot(
             seconds, self.programs, certificate.value, certificate.bound, certificate.gap, support, targets
         )
@@ -97,10 +89,10 @@ class Record:
         return certificate
 
     def outcome(self) -> Outcome:
-        """The best weights, cleared of dust, and the witness of the best bound."""
+        """The best weights and the witness of the best bound."""
         assert self.best is not None
         assert self.weights is not None
-        ended = None if _rank(self.best) <= (False, self.tol) else self.limit
+        ended = None if status_of(self.best, self.tol) is Status.CERTIFIED else self.limit
         stats = Stats(
             "conic",
             None if self.found_by is None else self.found_by.formulation,
@@ -110,38 +102,4 @@ class Record:
             seconds=time.perf_counter() - self.started,
             history=tuple(self.history),
         )
-        return Outcome(self._without_dust(self.weights, self.best), self.best.witness, ended, stats)
-
-    def _without_dust(self, weights: Floats, certificate: Certificate) -> Floats:
-        """Interior points are never zero. Small weights are set to zero unless that costs more than half of the gap allowed.
-
-        A few stay where A(w) would be singular without them: some optima are, but then rounding decides what is measured.
-        """
-        weight_set = self.canonical.problem.weight_set
-        if not weight_set.is_box:
-            return weights  # moving weight between arms may leave W
-        spanning = self._spanning(weights)
-        least = 0.0 if weight_set.lower is None else weight_set.lower
-        for cut in CUTS:
-            fewer = np.where((weights - least < cut) & ~spanning, least, weights)
-            fewer = fewer / fewer.sum() if weight_set.is_simplex else weight_set.projected(fewer)
-            if self.certify(fewer, certificate.witness).gap <= max(certificate.gap, self.tol / 2):
-                return fewer
-        return weights
-
-    def _spanning(self, weights: Floats) -> NDArray[np.bool_]:
-        """Marks the arms that, with the prior, span all that is measured: pivots of the rows sqrt(w_i) u_i."""
-        carried = np.flatnonzero(weights)
-        held = self.canonical.prior_root
-        arms = self.canonical.whiten_arms(carried)
-        rows = np.vstack([held, np.sqrt(spread(weights[carried], arms))[:, None] * stacked(arms)])
-        pivots = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1][: self.canonical.rank]
-        marked = np.zeros(weights.size, dtype=bool)
-        owner = spread(carried, arms)
-        marked[owner[pivots[pivots >= len(held)] - len(held)]] = True
-        return marked
-
-
-def _rank(certificate: Certificate) -> tuple[bool, float]:
-    """Weights outside W come last, then by gap."""
-    return certificate.feasibility > FEASIBILITY_TOLERANCE, certificate.gap
+        return Outcome(self.weights, self.best.witness, ended, stats, interior=True)

@@ -16,7 +16,8 @@ from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.read import read_vector
-from convexdesign.solve import prover, solve
+from convexdesign.programs.prover import prover
+from convexdesign.solve import solve
 from convexdesign.typing import Floats
 from convexdesign.verify.allowed import exactly_allowed
 from convexdesign.verify.reach import Reach, exactly_unmeasured, reach

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
 from convexdesign.certificate import Certificate
-from convexdesign.design import FEASIBILITY_TOLERANCE, Design
+from convexdesign.design import Design
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.exact import ExactDesign, round_design
+from convexdesign.outcome import FEASIBILITY_TOLERANCE
 from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.problem.labels import in_order
 from convexdesign.typing import Floats

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convexdesign.frankwolfe.screen import Priced
-from convexdesign.frankwolfe.trim import trimmed
 from convexdesign.frankwolfe.working_set import WorkingSet, first_arms, spanning, violators
+from convexdesign.negligible import without_least_leverage
 
 shapes = st.sampled_from(("gauss", "sphere", "signs", "collinear", "grid", "duplicates", "scales"))
 
@@ -64,7 +64,7 @@ def test_trimming_raises_no_variance_beyond_the_allowance(whitened, shape, n, d,
     A = U.T @ (w[:, None] * U)
     leverages = w * np.einsum("ij,ji->i", U, np.linalg.solve(A, U.T))
     allowance = 10.0**power
-    kept = trimmed(w, leverages, allowance)
+    kept = without_least_leverage(w, leverages, allowance)
     assert kept.sum() == pytest.approx(1)
     assert (kept[kept > 0] >= w[kept > 0]).all()
     # A' >= (1 - allowance) A in the order of matrices, so that no direction at all loses more.

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from duality import bound, capped, value
 
-from convexdesign import DesignProblem
+from convexdesign import DesignProblem, solve
 from convexdesign.certificate import certify
-from convexdesign.design import Status
 from convexdesign.errors import InputError, SolverError
+from convexdesign.outcome import Status
 from convexdesign.problem import canonicalise
 from convexdesign.programs import backends, working_sets
 from convexdesign.programs.conic import solve_conic
@@ -117,20 +117,20 @@ def test_chosen_targets_differ_from_one_another():
         assert np.abs(unit @ image).max() / np.linalg.norm(image) > 0.9 - 1e-12
 
 
-def test_dust_is_cleared_but_information_stays_invertible():
+def test_negligible_weights_are_cleared_but_information_stays_invertible():
     """e_1 and e_2 alone measure themselves best; interior points leave a little weight on the rest."""
     X = np.vstack([np.eye(3), 0.1 * sphere(10, 3)])
-    outcome = solve_conic(canonicalise(DesignProblem(X, np.eye(3)[:2])))
-    np.testing.assert_allclose(outcome.weights[:2], 0.5, atol=1e-5)
-    assert np.count_nonzero(outcome.weights) == 3
-    assert np.linalg.matrix_rank(np.sqrt(outcome.weights)[:, None] * X, tol=1e-12) == 3
+    design = solve(DesignProblem(X, np.eye(3)[:2]), method="conic")
+    np.testing.assert_allclose(design.weights[:2], 0.5, atol=1e-5)
+    assert np.count_nonzero(design.weights) == 3
+    assert np.linalg.matrix_rank(np.sqrt(design.weights)[:, None] * X, tol=1e-12) == 3
 
 
-def test_dust_is_cleared_within_bounds_on_the_weights_too():
+def test_negligible_weights_are_cleared_within_bounds_on_the_weights_too():
     X = sphere(60, 3)
     for problem in (DesignProblem.e_optimal(X, max_weight=0.2), DesignProblem.xy_allocation(X, max_weight=0.2)):
-        outcome = solve_conic(canonicalise(problem))
-        used = outcome.weights[outcome.weights > 0]
+        design = solve(problem, method="conic")
+        used = design.weights[design.weights > 0]
         assert used.max() <= 0.2
         assert used.min() > 1e-6 or used.size <= 9
         assert used.sum() == pytest.approx(1.0, abs=1e-12)

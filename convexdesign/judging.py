@@ -1,0 +1,55 @@
+"""Weights from any source become a design: brought into W, certified from the data, and cleared of negligible ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from convexdesign.design import Design
+from convexdesign.errors import SolverError
+from convexdesign.negligible import without_negligible
+from convexdesign.outcome import Outcome, better_of, status_of
+from convexdesign.problem import Canonical
+from convexdesign.programs.prover import Prover
+from convexdesign.typing import Floats
+
+__all__ = ["better", "judged"]
+
+
+def judged(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float) -> Design:
+    """The design that an outcome comes to; value, bound, gap and status are computed here and nowhere else.
+
+    Raises SolverError where no weight is positive.
+    """
+    weights = _into_weight_set(canonical, outcome)
+    certificate = prove(weights, outcome.witness)
+    weights, certificate = without_negligible(canonical, weights, certificate, tol, outcome.interior)
+    weights.flags.writeable = False
+    status = status_of(certificate, tol, outcome.ended)
+    return Design(canonical.given, weights, certificate, status, outcome.stats, tol, canonical)
+
+
+def better(first: Design | None, second: Design | None) -> Design | None:
+    """The better of two designs of one problem, with the better of the two bounds; None where there are none."""
+    if first is None or second is None:
+        return first or second
+    certificate, is_second = better_of(first.certificate, second.certificate, first.canonical)
+    best = second if is_second else first
+    return replace(best, certificate=certificate, status=status_of(certificate, best.tol, best.status))
+
+
+def _into_weight_set(canonical: Canonical, outcome: Outcome) -> Floats:
+    weights = np.maximum(np.nan_to_num(outcome.weights, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+    total = weights.sum()
+    if not total > 0:
+        raise SolverError(f"{outcome.stats.method} returned no positive weight")
+    weights = weights / total
+    weight_set = canonical.problem.weight_set
+    if weight_set.is_simplex:
+        return weights
+    if weight_set.is_box:
+        return weight_set.projected(weights)
+    from convexdesign.programs.constraints import feasible_set
+
+    return feasible_set(weight_set, weights.size).projected(weights)
