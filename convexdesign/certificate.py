@@ -28,6 +28,9 @@ from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate, range_volume
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.compensated import in_two_parts, product
+from convexdesign.problem.held import UNIT, held_form
+from convexdesign.problem.responses import squares
+from convexdesign.roundoff import inner_product, moments_error, value_error, volume_error
 from convexdesign.typing import Floats, Indices
 
 __all__ = [
@@ -44,6 +47,10 @@ __all__ = [
 
 # Each brings over the digits that the condition of the coordinates leaves, of sixteen.
 REFINEMENTS = 4
+# Vectors that span so badly that they magnify rounding beyond this do not limit it.
+WELL_SEEN = 1e-7
+# Up to this many entries the rounding of every arm is looked at by itself.
+FEW_ENTRIES = 100_000
 SupportFunction = Callable[[Floats], float]
 
 
@@ -84,12 +91,14 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A proof, to floating-point accuracy, of how far a design is from optimal.
+    """A proof, rounding included, of how far a design is from optimal.
 
     value: the criterion at the weights; bound: proven bound on the optimum (a lower one for variances, an upper one for
-    log det and lambda_min); gap: relative, value / bound - 1 or its mirror, for log det exp((bound - value) / rank) - 1;
-    worst_target, worst_arm: where value and bound are attained; rank: of A(w); witness: what proves the bound, None where
-    that follows from the Kiefer-Wolfowitz theorem; feasibility: the share by which the weights miss W.
+    log det and lambda_min), moved outwards by its rounding; gap: relative, value / bound - 1 or its mirror, for log det
+    exp((bound - value) / rank) - 1, for the worst that the value may be with its rounding; worst_target, worst_arm:
+    where value and bound are attained; rank: of A(w); witness: what proves the bound, None where that follows from the
+    Kiefer-Wolfowitz theorem; feasibility: the share by which the weights miss W; rounding: the share by which the
+    value may be off.
     """
 
     criterion: Criterion
@@ -101,6 +110,7 @@ class Certificate:
     rank: int
     witness: Witness | None
     feasibility: float = 0.0
+    rounding: float = 0.0
 
     @property
     def efficiency(self) -> float:
@@ -126,21 +136,29 @@ def certify(
     feasibility = problem.weight_set.violation(weights) if feasibility is None else feasibility
     at = evaluate(canonical, weights)
     if problem.is_kiefer_wolfowitz:
-        bound, worst_arm, witness = problem.common_variance * canonical.rank, at.worst_target, None
+        bound, worst_arm, witness = kiefer_wolfowitz(canonical), at.worst_target, None
     else:
         witness = own_witness(canonical, at) if witness is None else witness
         bound, worst_arm = vector_bound(canonical, witness, support)
-    gap = relative_gap(problem.criterion, at.value, bound, dimension(canonical))
+    error = value_error(canonical, weights, at)
+    gap = relative_gap(problem.criterion, at.value, bound, dimension(canonical), error)
     return Certificate(
-        problem.criterion, at.value, bound, gap, at.worst_target, worst_arm, at.rank, witness, feasibility
+        problem.criterion, at.value, bound, gap, at.worst_target, worst_arm, at.rank, witness, feasibility, error
     )
+
+
+def kiefer_wolfowitz(canonical: Canonical) -> float:
+    """s^2 rank, from below."""
+    variance = canonical.problem.common_variance
+    return canonical.rank * (variance if variance == 1.0 else float(np.nextafter(variance, 0.0)) * (1.0 - 2.0 * UNIT))
 
 
 def revalued(certificate: Certificate, canonical: Canonical, weights: Floats) -> Certificate:
     """The certificate of other weights, by the same bound: one evaluation, no new proof."""
     at = evaluate(canonical, weights)
-    gap = relative_gap(certificate.criterion, at.value, certificate.bound, dimension(canonical))
-    return replace(certificate, value=at.value, gap=gap, worst_target=at.worst_target, rank=at.rank)
+    error = value_error(canonical, weights, at)
+    gap = relative_gap(certificate.criterion, at.value, certificate.bound, dimension(canonical), error)
+    return replace(certificate, value=at.value, gap=gap, worst_target=at.worst_target, rank=at.rank, rounding=error)
 
 
 def stronger(first: Certificate, second: Certificate, canonical: Canonical) -> Certificate:
@@ -148,7 +166,7 @@ def stronger(first: Certificate, second: Certificate, canonical: Canonical) -> C
     better = second.bound < first.bound if first.criterion.maximised else second.bound > first.bound
     if not better:
         return first
-    gap = relative_gap(first.criterion, first.value, second.bound, dimension(canonical))
+    gap = relative_gap(first.criterion, first.value, second.bound, dimension(canonical), first.rounding)
     return replace(first, bound=second.bound, gap=gap, witness=second.witness, worst_arm=second.worst_arm)
 
 
@@ -158,14 +176,19 @@ def dimension(canonical: Canonical) -> int:
     return int(problem.aim.shape[1]) if problem.criterion is Criterion.DS else canonical.rank
 
 
-def relative_gap(criterion: Criterion, value: float, bound: float, dim: int) -> float:
-    """value / bound - 1, oriented; a value on the wrong side of its bound is rounding, and counts by its size."""
-    if not (np.isfinite(value) and np.isfinite(bound)):
+def relative_gap(criterion: Criterion, value: float, bound: float, dim: int, error: float = 0.0) -> float:
+    """value / bound - 1, oriented, at the worst value within a share `error` of the one computed.
+
+    A value on the wrong side of its bound is rounding, and counts by its size.
+    """
+    if not (np.isfinite(value) and np.isfinite(bound) and error < 1.0):
         return np.inf
     if criterion in (Criterion.D, Criterion.DS):
-        return abs(float(np.expm1((bound - value) / dim)))
-    high, low = (bound, value) if criterion.maximised else (value, bound)
-    return abs(high / low - 1.0) if low > 0 else np.inf
+        gap = abs(float(np.expm1((bound - value) / dim)))
+    else:
+        high, low = (bound, value) if criterion.maximised else (value, bound)
+        gap = abs(high / low - 1.0) if low > 0 else np.inf
+    return (gap + error) / (1.0 - error)
 
 
 def witness_from_multipliers(canonical: Canonical, factor: Floats, targets: Indices, multipliers: Floats) -> Witness:
@@ -208,7 +231,10 @@ def summed_by_target(targets: Indices, vectors: Floats, count: int) -> tuple[Ind
 
 
 def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunction) -> tuple[float, int]:
-    """The bound that the vectors prove, and the arm with the largest sum_j (b_j'y_i)^2, which limits it."""
+    """The bound that the vectors prove, and the arm with the largest sum_j (b_j'y_i)^2, which limits it.
+
+    Everything that is computed is taken at the worse end of what its rounding allows.
+    """
     problem, criterion = canonical.problem, canonical.problem.criterion
     targets, B = witness.targets, witness.within(canonical)
     if criterion is Criterion.AVERAGE:
@@ -218,35 +244,93 @@ def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunctio
     if not (size > 0 and np.isfinite(size)):
         return nothing, 0
     B = B / size  # no bound depends on the scale of its vectors, but squares may overflow
-    columns = B.T
-    if B.shape[0] > B.shape[1]:
-        # The sum over j depends on B'B alone; its triangular factor has at most d columns.
-        columns = np.asarray(np.linalg.qr(B, mode="r")).T
-    sensitivity = problem.arms.quadratic(np.ascontiguousarray(columns))
-    held = 0.0 if problem.prior is None else float(np.einsum("jk,kl,jl->", B, problem.prior, B))
-    most = held + support(sensitivity)
+    most, worst_arm = _most(canonical, B, support)
     if not most > 0:
         return nothing, 0
+    g = inner_product(B.shape[1])
     match criterion:
         case Criterion.MINIMAX:
-            hits = np.einsum("jk,jk->j", B, problem.targets.take(targets))
-            bound = float(np.sum(hits**2)) / most
+            V = problem.targets.take(targets)
+            hits = np.abs(np.einsum("jk,jk->j", B, V)) - g * np.einsum("jk,jk->j", np.abs(B), np.abs(V))
+            bound = float(np.sum(np.maximum(hits, 0.0) ** 2)) / most
         case Criterion.AVERAGE:
-            bound = float(np.sum(B * problem.aim.T[targets])) ** 2 / most
+            L = problem.aim.T[targets]
+            hit = abs(float(np.sum(B * L))) - (g + L.shape[0] * UNIT) * float(np.sum(np.abs(B) * np.abs(L)))
+            bound = max(hit, 0.0) ** 2 / most * (1.0 - min(moments_error(problem, canonical.basis), 1.0))
         case Criterion.D | Criterion.DS:
-            bound = _log_det_bound(canonical, B, most)
+            return _log_det_bound(canonical, B, most), worst_arm
         case Criterion.E:
-            bound = most / float(np.sum((B @ problem.aim) ** 2))
-    return bound, int(np.argmax(sensitivity))
+            hits = np.abs(B @ problem.aim) - g * (np.abs(B) @ np.abs(problem.aim))
+            total = float(np.sum(np.maximum(hits, 0.0) ** 2))
+            bound = most / total if total > 0 else np.inf
+    # The last sums and quotients, in the direction that is safe.
+    outward = 2 * (B.shape[0] + 4) * UNIT
+    return float(bound * (1.0 + outward if criterion.maximised else 1.0 - outward)), worst_arm
+
+
+def _most(canonical: Canonical, B: Floats, support: SupportFunction) -> tuple[float, int]:
+    """sum_j b_j'A0b_j + h_W(sum_j (b_j'y_i)^2) from above, and the arm with the largest sum.
+
+    With c the lengths of the columns of B, the rounding of sqrt(sum_j (b_j'y)^2) is at most g c'|y|. Of many arms |y| is not
+    known one by one: where the vectors span it is limited by what they see of y, else by the largest entries there are. h_W
+    is monotone, and by Cauchy and Schwarz h_W((sqrt(q) + e)^2) <= (sqrt(h_W(q)) + e)^2.
+    """
+    problem = canonical.problem
+    j, p = B.shape
+    columns, g = B.T, inner_product(p)
+    if j > p:
+        # The sum over j depends on B'B alone; its triangular factor has at most d columns.
+        columns = np.asarray(np.linalg.qr(B, mode="r")).T
+        g += 8 * (j + p) * UNIT
+    columns = np.ascontiguousarray(columns)
+    sensitivity = problem.arms.quadratic(columns)
+    form, off = held_form(problem, columns)
+    held = float(np.trace(form)) + np.sqrt(columns.shape[1]) * off
+    lengths = np.linalg.norm(B, axis=0)
+    share = extra = 0.0
+    if problem.arms.n * p <= FEW_ENTRIES:
+        sensitivity = (np.sqrt(sensitivity) + g * np.sqrt(squares(canonical.sizes @ lengths[:, None]))) ** 2
+    else:
+        share = _seen(canonical, columns, g * lengths)
+        if not share <= WELL_SEEN:
+            share, extra = 0.0, g * float(lengths @ canonical.extent)
+    parts = 8 if problem.weight_set.is_simplex else problem.arms.n + 8
+    free = np.sqrt(max(support(sensitivity), 0.0)) * (1.0 + share + (columns.shape[1] + parts) * UNIT) + extra
+    return held * (1.0 + 4 * UNIT) + float(free) ** 2, int(np.argmax(sensitivity))
+
+
+def _seen(canonical: Canonical, columns: Floats, blur: Floats) -> float:
+    """e with blur'|y| <= e |C'y| for every y in the range; infinite where the columns C do not span it."""
+    if columns.shape[1] != canonical.rank:
+        return np.inf
+    image = canonical.inverse @ columns
+    with np.errstate(all="ignore"):
+        try:
+            inverse = np.linalg.inv(image)
+        except np.linalg.LinAlgError:
+            return np.inf
+        return float(np.linalg.norm((blur @ np.abs(canonical.inverse.T)) @ np.abs(inverse.T)))
 
 
 def _log_det_bound(canonical: Canonical, B: Floats, most: float) -> float:
     dim = dimension(canonical)
     if B.shape[0] != dim:
         return np.inf
+    size, p = np.abs(B), B.shape[1]
     if canonical.problem.criterion is Criterion.D:
         # In whitened coordinates K is the identity, up to the volume that the basis takes from the range.
-        hits, volume = B @ canonical.inverse.T, range_volume(canonical)
+        R, W = np.abs(canonical.inverse), np.abs(canonical.basis)
+        hits, volume = B @ canonical.inverse.T, range_volume(canonical) + volume_error(canonical)
+        off = size @ (R + R @ (W @ R)).T
     else:
         hits, volume = B @ canonical.problem.aim, 0.0
-    return float(dim * np.log(most / dim) - 2.0 * np.linalg.slogdet(hits)[1] + volume)
+        off = size @ np.abs(canonical.problem.aim)
+    sign, logarithm = np.linalg.slogdet(hits)
+    if not sign:
+        return np.inf
+    # d log|det H| = tr H^-1 dH, and what elimination rounds is of the size of |H| at most.
+    off = inner_product(p + dim) * (off + dim * np.abs(hits))
+    change = float(np.sum(np.abs(np.linalg.inv(hits)) * off.T))
+    total = float(dim * np.log(most / dim) - 2.0 * logarithm + volume)
+    size_of_terms = dim * abs(np.log(most / dim)) + 2.0 * abs(logarithm) + abs(volume)
+    return total + 4.0 * change + 8 * UNIT * (size_of_terms + dim) if change < WELL_SEEN * 1e6 else np.inf

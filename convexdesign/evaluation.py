@@ -16,7 +16,7 @@ __all__ = ["Evaluation", "evaluate", "range_volume"]
 # Singular values of sqrt(w_i) y_i below this share of the largest count as unmeasured.
 SINGULAR_TOLERANCE = 1e-11
 # A target counts as measured when no more than this share of it lies outside the range of A(w).
-OUTSIDE_TOLERANCE = 1e-8
+OUTSIDE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,10 @@ def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> floa
         case Criterion.AVERAGE:
             return float(np.sum((factor.T @ problem.aim) ** 2))
         case Criterion.DS:
-            spread = np.linalg.svd(factor.T @ problem.aim, compute_uv=False)
-            return float(-2.0 * np.log(spread).sum())
+            # Elimination, not eigenvalues: the columns of K may be in units that differ by any factor.
+            image = factor.T @ problem.aim
+            size = np.linalg.norm(image, axis=0)
+            return -_squared_volume(image / size) - 2.0 * float(np.log(size).sum())
         case Criterion.E:
             return float(np.linalg.norm(factor.T @ problem.aim, 2) ** -2)
     raise AssertionError(problem.criterion)
@@ -78,10 +80,17 @@ def _volume(R: Floats) -> float:
     if R.shape[0] == R.shape[1]:
         # Elimination keeps its digits whatever the scales of the columns are.
         return float(2.0 * np.linalg.slogdet(R)[1])
-    # Through a QR, and not RR' itself, whose condition is squared; longest rows first and with pivoting, for the same reason.
+    return _squared_volume(R.T)
+
+
+def _squared_volume(columns: Floats) -> float:
+    """log det C'C of C (n, k), n >= k: through a QR, and not C'C itself, whose condition is squared.
+
+    Longest rows first and with pivoting, for the same reason.
+    """
     from scipy.linalg.lapack import dgeqp3
 
-    rows = R.T[np.argsort(-np.abs(R).max(axis=0), kind="stable")]
+    rows = columns[np.argsort(-np.abs(columns).max(axis=1), kind="stable")]
     return float(2.0 * np.sum(np.log(np.abs(dgeqp3(rows)[0].diagonal()))))
 
 

@@ -15,6 +15,7 @@ from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.labels import in_order
+from convexdesign.roundoff import value_error
 from convexdesign.typing import Counts, Floats, Indices
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def _evaluated(
             efficiency = bound / value
     # More than one by more than rounding is the truth: counts keep bounds on the weights only to within one pull.
     efficiency = 1.0 if 1.0 < efficiency <= 1.0 + ROUNDING else float(efficiency)
+    efficiency /= 1.0 + value_error(canonical, effort / scale, at)
     note = rank_note(canonical, at)
     return ExactDesign(problem, counts, float(value), bound, efficiency, name, optimality_gap, scale, at, note)
 

@@ -16,6 +16,7 @@ LAYERS = (
     ("features",),
     ("problem",),
     ("evaluation",),
+    ("roundoff",),
     ("aliasing", "certificate", "rounding", "rigorous", "plotting"),
     ("outcome", "negligible"),
     ("programs", "frankwolfe"),

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from exactly import Exact, WeightRules, double, rational
+from exactly import Exact, WeightRules, double, matrix, rational
 from flint import ctx, fmpq, fmpq_mat
 
 import convexdesign as cd
@@ -40,6 +40,8 @@ LIMIT = 30.0
 VALUE_SLACK = 1e-7
 # One unit in the last place of a bound that is a product of two doubles, and of its logarithm.
 BOUND_SLACK = 4e-16
+# By so much of their size numbers may have been rounded before they were given.
+BACKWARD = 1e-13
 # Effort spread over all arms with which a target within rounding of the range of a design has the variance claimed.
 ROUNDING_SHARE = fmpq(1, 2**40)
 
@@ -323,7 +325,8 @@ def _options(s: Statement, rng: np.random.Generator) -> None:
     elif s.kind in ("xy-allocation", "level-set-allocation", "best-arm-oracle", "level-set-oracle"):
         o["items"] = np.unique(np.vstack([items, X[:2], X[-1:]]), axis=0)
         if s.kind.endswith("oracle"):
-            o["theta"] = rng.standard_normal(d) / np.maximum(np.abs(X).max(axis=0), 1e-300)
+            size = np.abs(X).max(axis=0)
+            o["theta"] = rng.standard_normal(d) / np.where(size > 0, size, 1.0)
             scores = np.sort(o["items"] @ o["theta"])
             o["threshold"] = float(scores[0] - 1.0 if rng.random() < 0.5 else 0.5 * (scores[0] + scores[-1]) + 0.01)
     elif s.kind == "c-optimal":
@@ -481,6 +484,8 @@ def judge(number: int, seed: int, method: str = "auto") -> dict[str, Any]:
             warnings.simplefilter("ignore", cd.ConvergenceWarning)
             design = cd.solve(s.problem(), method=method, tol=TOL, time_limit=LIMIT)
     except cd.UnidentifiableError as error:
+        # Where numbers within rounding of those given have no answer, a refusal is one.
+        row["solvable"] = row["solvable"] and row["condition"] * BACKWARD < 1.0
         row.update(status="unidentifiable", detail=str(error)[:200])
         if row["solvable"]:
             row["false"] = "refused though identifiable"
@@ -511,10 +516,9 @@ def _claims(s: Statement, exact: Exact, design: cd.Design) -> dict[str, Any]:
     excess = exact.rules.violations(w)
     if certified and excess > 1e-6:
         false.append(f"breaks a rule by {excess:.1e} of its size")
-    value = exact.value(w)
-    if value is None:
-        # Data are rounded: a target within rounding of the range counts as in it. Then 1e-12 of the effort cures it.
-        value = exact.value([(1 - ROUNDING_SHARE) * x + ROUNDING_SHARE / n for x in w])
+    if design.rank < exact.rank:
+        exact = _of_rank_said(exact, design)
+    value = _value(exact, w)
     if value is None:
         if certified:
             false.append("infinite value certified")
@@ -543,6 +547,52 @@ def _claims(s: Statement, exact: Exact, design: cd.Design) -> dict[str, Any]:
     return {"exact_gap": gap, "false": "; ".join(false)}
 
 
+def _of_rank_said(exact: Exact, design: cd.Design) -> Exact:
+    """The problem with the rank that the design names, if arms within rounding of those given have it; else as it was.
+
+    Numbers that were rounded hardly ever keep a dependence that they had. So a rank said to be lower is right where arms next
+    to those given, projected along the complement of the range, have it exactly.
+    """
+    canonical = design.canonical.plain
+    W, R = _exact_matrix(canonical.basis), _exact_matrix(canonical.inverse)
+    P = W * (R * W).inv() * R
+    near = [P.transpose() * X for X in exact.columns]
+    rows, moved = (
+        np.array([[double(x) for x in row] for X in columns for row in X.transpose().tolist()])
+        for columns in (exact.columns, [a - b for a, b in zip(exact.columns, near)])
+    )
+    size = np.abs(rows)
+    for axis in (1, 0, 1, 0):
+        # Units of rows and columns are nobody's rounding.
+        largest = size.max(axis=axis, keepdims=True)
+        largest[largest == 0] = 1.0
+        size, moved = size / largest, moved / largest
+    if np.abs(moved).max() > BACKWARD:
+        return exact
+    return replace(
+        exact,
+        columns=near,
+        targets=[(P.transpose() * fmpq_mat(exact.d, 1, v)).transpose().tolist()[0] for v in exact.targets],
+        M=None if exact.M is None else P.transpose() * exact.M * P,
+        K=None if exact.K is None else P.transpose() * exact.K,
+        A0=None if exact.A0 is None else P.transpose() * exact.A0 * P,
+    )
+
+
+def _value(exact: Exact, w: list[fmpq]) -> Any:
+    """The exact value of weights. Data are rounded: a target within rounding of the range counts as in it.
+
+    Then 1e-12 of the effort cures it; None where it does not.
+    """
+    value = exact.value(w)
+    return _cured_value(exact, w) if value is None else value
+
+
+def _cured_value(exact: Exact, w: list[fmpq]) -> Any:
+    """The value with 1e-12 of the effort spread over all arms: then arms that are one but for rounding count as one."""
+    return exact.value([(1 - ROUNDING_SHARE) * x + ROUNDING_SHARE / len(w) for x in w])
+
+
 def _other_claims(exact: Exact, design: cd.Design, best: Any, gap: float) -> list[str]:
     """What is said of a worse design in W, and of whole numbers, against the exact efficiency.
 
@@ -557,7 +607,7 @@ def _other_claims(exact: Exact, design: cd.Design, best: Any, gap: float) -> lis
         other = 0.5 * design.weights + 0.5 / n  # in W with both
     result = cd.verify(design.problem, weights=other)
     other = result.weights
-    efficiency = _efficiency(exact, best, exact.value([rational(x) for x in other]))
+    efficiency = _efficiency(exact, best, _value(exact, [rational(x) for x in other]))
     low, high = result.efficiency_interval
     # Designs in W keep its rules to a relative 1e-6, and so the best of them may be that much too good.
     slack = 2e-9 if design.problem.weight_set.is_simplex else 2e-6
@@ -568,7 +618,8 @@ def _other_claims(exact: Exact, design: cd.Design, best: Any, gap: float) -> lis
     if design.problem.weight_set.is_simplex and exact.A0 is None and design.problem.costs is None:
         whole = design.round(int(rng.integers(3 * exact.d * exact.columns[0].ncols(), 80)), method="apportion")
         total = int(whole.counts.sum())
-        truth = _efficiency(exact, best, exact.value([fmpq(int(c), total) for c in whole.counts]))
+        shares = [fmpq(int(c), total) for c in whole.counts]
+        truth = max(_efficiency(exact, best, found(exact, shares)) for found in (_value, _cured_value))
         if not whole.efficiency <= truth * (1 + 2e-9) + 1e-15:
             false.append(f"rounding claims {whole.efficiency!r} of {truth!r}")
     return false
@@ -620,10 +671,9 @@ def _exact_gap(s: Statement, exact: Exact, design: cd.Design, w: list[fmpq], val
             gaps.append(exact.gap(value, exact.bound_of_vectors(positions, vectors)))
             shares = _shares(exact, w, positions, vectors)
     if exact.criterion in ("least eigenvalue", "log det", "interest") and witness is not None:
-        gaps.append(exact.gap(value, exact.bound_of_vectors((), witness.vectors)))
+        gaps.append(exact.gap(value, exact.bound_of_vectors((), _vectors(witness))))
     if exact.criterion == "average" and witness is not None:
-        aim = design.problem.aim[:, witness.targets]
-        gaps.append(exact.gap(value, exact.bound_of_matrix(witness.vectors.T @ np.linalg.pinv(aim, rcond=1e-13))))
+        gaps.append(exact.gap(value, exact.bound_of_matrix(_near_inverse(exact.d, design, witness))))
     gaps += [exact.gap(value, exact.bound(w, shares))]
     if min(gaps) > TOL:
         for share in (fmpq(1, 10**8), fmpq(1, 10**11), fmpq(1, 10**14), fmpq(1, 10**18)):
@@ -633,6 +683,28 @@ def _exact_gap(s: Statement, exact: Exact, design: cd.Design, w: list[fmpq], val
     return min(gaps)
 
 
+def _vectors(witness: Any) -> list[list[fmpq]]:
+    """The dual vectors, with what doubles leave of them where the certificate holds that too."""
+    vectors = _rows(witness.vectors)
+    if witness.remainders is None:
+        return vectors
+    return [[a + b for a, b in zip(v, rest)] for v, rest in zip(vectors, _rows(witness.remainders))]
+
+
+def _near_inverse(d: int, design: cd.Design, witness: Any) -> fmpq_mat:
+    """P with PL = B, L the columns that the vectors B belong to, from where these are well-conditioned; any P is as valid."""
+    canonical = design.canonical
+    L = canonical.problem.aim[:, witness.targets]
+    size = np.abs(L).max(axis=1)
+    size[size == 0] = 1.0
+    near = _exact_matrix(np.linalg.pinv(L / size[:, None], rcond=1e-13))
+    units = fmpq_mat(len(size), len(size))
+    for k, unit in enumerate(size):
+        units[k, k] = 1 / rational(unit)
+    P = matrix(_vectors(witness), d).transpose() * near * units
+    return P if canonical.frame is None else P * _exact_matrix(canonical.frame.basis.T)
+
+
 def _positions(exact: Exact, design: cd.Design, witness: Any) -> tuple[list[int] | None, Any]:
     """Where the witness's targets stand among the exact ones, by nearness, and their dual vectors; None if one is not found."""
     given = np.asarray(design.problem.targets.take(witness.targets), dtype=float)
@@ -640,16 +712,18 @@ def _positions(exact: Exact, design: cd.Design, witness: Any) -> tuple[list[int]
     size = np.abs(mine).max(axis=0)
     size[size == 0] = 1.0
     positions, vectors = [], []
-    for v, b in zip(given, witness.vectors):
+    for v, b in zip(given, _vectors(witness)):
         if not v.any():
             continue  # the best item's place among an oracle's targets: nothing is asked of it
         distance = np.minimum(np.abs((mine - v) / size).max(axis=1), np.abs((mine + v) / size).max(axis=1))
         k = int(np.argmin(distance))
         if distance[k] > 1e-6 * np.abs(v / size).max():
+            if np.abs(v / size).max() <= BACKWARD:
+                continue  # the difference of items that are one but for rounding
             return None, vectors
         positions.append(k)
         vectors.append(b)
-    return positions, np.array(vectors)
+    return positions, vectors
 
 
 def _shares(exact: Exact, w: list[fmpq], positions: list[int], vectors: Any) -> dict[int, fmpq]:

@@ -220,8 +220,9 @@ class Exact:
         return self.criterion in MAXIMISED
 
     def solvable(self) -> bool:
-        """Whether every target lies in the range of the arms and what is held."""
-        return self._in_range(self.wanted(), self.span)
+        """Whether something is asked for, and all of it lies in the range of the arms and what is held."""
+        wanted = self.wanted()
+        return any(x != 0 for v in wanted for x in v) and self._in_range(wanted, self.span)
 
     def wanted(self) -> list[list[fmpq]]:
         if self.criterion == "minimax":
@@ -307,7 +308,7 @@ class Exact:
         held = fmpq(0) if self.A0 is None else trace(P * self.A0)
         return held + self.rules.support(q)
 
-    def bound_of_vectors(self, targets: Sequence[int], vectors: np.ndarray) -> Any:
+    def bound_of_vectors(self, targets: Sequence[int], vectors: Any) -> Any:
         """What dual vectors b_j prove: minimax, D, D_s and E; None where they prove nothing."""
         B = [[rational(x) for x in row] for row in vectors]
         if not B:
@@ -331,9 +332,8 @@ class Exact:
         volume = fmpq(1) if self.criterion == "interest" else (K.transpose() * K).det()
         return s * (arb(most) / s).log() - ball_log(hit) + ball_log(volume)
 
-    def bound_of_matrix(self, P: np.ndarray) -> Any:
+    def bound_of_matrix(self, P: fmpq_mat) -> Any:
         """What any matrix P near the inverse proves of an average variance: (tr PM)^2 / tr(P'AP M) at most."""
-        P = matrix([[rational(x) for x in row] for row in P], self.d)
         spread = P * self.M * P.transpose()
         most = self.most(spread)
         return trace(P * self.M) ** 2 / most if most > 0 else None
@@ -363,6 +363,8 @@ class Exact:
             return self.value(w) + r * (arb(self.most(P)) / r).log()
         if self.criterion == "interest":
             inner = self.K.transpose() * C * self.K
+            if inner.det() == 0:
+                return None
             P = C * self.K * inner.inv() * self.K.transpose() * C
             s = int(self.K.ncols())
             return s * (arb(self.most(P)) / s).log() - ball_log(inner.det())

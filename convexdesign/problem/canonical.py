@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
-from convexdesign.problem.compensated import congruence, product
+from convexdesign.problem.compensated import product
 from convexdesign.problem.coordinates import (
     amplification,
     coarse_design,
@@ -26,10 +26,10 @@ from convexdesign.problem.coordinates import (
     leaving,
     span_of,
 )
+from convexdesign.problem.held import held_rows, precise_held_rows, spanning_held_rows
 from convexdesign.problem.problem import Criterion, DesignProblem
-from convexdesign.problem.psd import psd_root
 from convexdesign.problem.responses import spread, stacked
-from convexdesign.problem.restated import as_given, precise_rows, restate
+from convexdesign.problem.restated import as_given, lifted_map, precise_rows, restate
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Canonical", "Frame", "canonicalise"]
@@ -48,9 +48,9 @@ MOST_LEAVING = 1000
 MERGE_LIMIT = 20_000
 # Coordinates that magnify the rounding of the data by more than this are left for better ones; by more than the second
 # where the arms have so many entries that reading them with twice the digits takes long.
-MOST_AMPLIFICATION = 1e6
-MOST_LARGE_AMPLIFICATION = 1e8
-MANY_ENTRIES = 2**22
+MOST_AMPLIFICATION = 1e4
+MOST_LARGE_AMPLIFICATION = 1e7
+MANY_ENTRIES = 2**18
 # Information held whose rounding would exceed this in whitened coordinates is brought there with twice the digits.
 LARGE_HELD = 1e-12
 # More entries than this (256 MB) are never held at once.
@@ -113,23 +113,16 @@ class Canonical:
     @cached_property
     def prior_root(self) -> Floats:
         """Rows k in whitened coordinates with A0 = sum k k'; (rank A0, r), empty without information held."""
-        A0 = self.problem.prior
+        A0, W = self.problem.prior, np.abs(self.basis)
         if A0 is None:
             return np.zeros((0, self.rank))
-        return psd_root(A0) @ self.basis if self._held_exactly is None else psd_root(self._held_exactly)
+        large = np.einsum("ik,ij,jk->k", W, np.abs(A0), W).max() * np.finfo(float).eps > LARGE_HELD
+        return precise_held_rows(self.problem, self.basis) if large else held_rows(self.problem) @ self.basis
 
     @cached_property
     def prior(self) -> Floats | None:
         """A0 in whitened coordinates, (r, r)."""
         return None if self.problem.prior is None else self.prior_root.T @ self.prior_root
-
-    @cached_property
-    def _held_exactly(self) -> Floats | None:
-        """W'A0W without rounding on the way, where that matters; None where it does not."""
-        A0, W = self.problem.prior, np.abs(self.basis)
-        if A0 is None or np.einsum("ik,ij,jk->k", W, np.abs(A0), W).max() * np.finfo(float).eps <= LARGE_HELD:
-            return None
-        return congruence(self.basis, A0)
 
     @cached_property
     def aim(self) -> Floats:
@@ -156,6 +149,17 @@ class Canonical:
                 "many; method='frank-wolfe' reads them block by block (minimax and D, no constraints on the weights)"
             )
         return self.whiten_arms(self.merged)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """|y_ik| of all arms, (n, d) or groups: for few of them."""
+        return np.abs(self.problem.arms.take(np.arange(self.problem.arms.n)))
+
+    @cached_property
+    def extent(self) -> Floats:
+        """The largest |y_ik| of every coordinate over all arms, (d,): one pass."""
+        largest = [part for _, part in self.problem.arms.map(_extent)]
+        return np.asarray(np.max(largest, axis=0))
 
     def information(self, weights: Floats) -> Floats:
         """A(w) in whitened coordinates, (r, r), for weights (n,); the arms with weight are read block by block."""
@@ -192,13 +196,36 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     found = _canonical(problem)
     entries = problem.arms.n * problem.arms.d
     most = MOST_AMPLIFICATION if entries <= MANY_ENTRIES else MOST_LARGE_AMPLIFICATION
-    if amplification(found.basis, found.inverse) <= most:
+    if problem.kind == "variance-g-optimal" and (found.rank < problem.arms.d or _amplified(found) > most):
+        found = _lifted_coordinates(problem, found)
+    if _amplified(found) <= most:
         return found
     other = restate(problem, found.basis)
     if other is None:
         return found
     better = _canonical(other)
     return replace(better, frame=Frame(problem, found.basis, found.inverse)) if better.rank == found.rank else found
+
+
+def _amplified(found: Canonical) -> float:
+    return amplification(found.basis, found.inverse)
+
+
+def _lifted_coordinates(problem: DesignProblem, found: Canonical) -> Canonical:
+    """Coordinates of phi(x) by way of those in which the arms x are round, where more is seen of the range in these.
+
+    The condition of phi is that of the arms squared: what is nearly dependent in x would be lost in phi(x) to rounding.
+    """
+    arms = canonicalise(DesignProblem.g_optimal(problem.inputs["source"])).plain
+    basis, inverse = lifted_map(arms.basis), lifted_map(arms.inverse)
+    other = restate(problem, basis)
+    if other is None:
+        return found
+    better = _canonical(other)
+    better = replace(better, problem=problem, basis=basis @ better.basis, inverse=better.inverse @ inverse)
+    if (better.rank, -_amplified(better)) < (found.rank, -_amplified(found)):
+        return found
+    return better
 
 
 def _canonical(problem: DesignProblem) -> Canonical:
@@ -230,19 +257,17 @@ def _scaled(effort: Floats, image: Callable[[Floats], Floats], whitening: Floats
 def _precise_image(problem: DesignProblem, sample: Indices, basis: Floats, whitening: Floats) -> Floats:
     """What is held and the sampled arms in the coordinates `basis @ whitening`, read with twice the digits."""
     W = basis @ whitening
-    held = np.zeros((0, W.shape[1])) if problem.prior is None else psd_root(congruence(W, problem.prior))
-    if problem.prior is not None:
-        # As many rows as before, whatever rounding makes of their number.
-        fill = np.zeros((len(psd_root(problem.prior)), W.shape[1]))
-        fill[: len(held)] = held[: len(fill)]
-        held = fill
+    found = precise_held_rows(problem, W)
+    held = np.zeros((len(spanning_held_rows(problem)), W.shape[1]))
+    # As many rows as before, whatever rounding makes of their number.
+    held[: len(found)] = found[: len(held)]
     return np.vstack([held, precise_rows(problem.arms, W, sample)])
 
 
 def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
     """Arms to find coordinates from, and rows: as many as the second number for what is held, then those of the arms."""
     arms = problem.arms
-    held = np.zeros((0, arms.d)) if problem.prior is None else psd_root(problem.prior)
+    held = spanning_held_rows(problem)
     allowed = problem.weight_set.allowed(arms.n)
     # An arm that may have no weight is as good as not there, but for its place.
     sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
@@ -331,6 +356,10 @@ def _refuse_aliased(
         f"{those} have rank {rank} in R^{problem.arms.d}: the coefficients of columns {listed} are aliased, so that "
         "their variances are infinite; drop columns, add arms, or use d_optimal, which works on the range"
     )
+
+
+def _extent(rows: Floats) -> Floats:
+    return np.asarray(np.abs(stacked(rows)).max(axis=0))
 
 
 def _information_coordinates(arms: Floats) -> Floats:

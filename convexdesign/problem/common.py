@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
-from convexdesign.problem.arms import Arms, ScaledArms
+from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.labels import ARMS, default_names, in_order, order_of
 from convexdesign.problem.psd import read_psd, read_square
 from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
@@ -22,6 +22,8 @@ __all__ = ["Common", "ReadCommon", "read_common"]
 
 
 NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
+# Rows of information held are kept up to so many entries; of more, the matrix that they make.
+MOST_HELD = 2**20
 PER_ARM = ("noise_variance", "costs", "existing_counts", "min_weight", "max_weight")
 COST_REMEDY = "a cost must be positive (a free arm would be pulled for ever)"
 
@@ -61,6 +63,8 @@ class ReadCommon:
     costs: Floats | None
     arms: Arms
     prior: Floats | None
+    held: ScaledArms | None
+    divisor: float
     n_new: float | None
     weight_set: WeightSet
     given: Mapping[str, Any]
@@ -79,7 +83,7 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
     common = common | _without_labels(rows, common)  # type: ignore[assignment]
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
     variance, price, arms = _noise(rows, common.get("noise_variance"))
-    prior, n_new = _prior(arms, price, common)
+    prior, held, n_new = _prior(arms, price, common)
     if costs is not None:
         price = costs if price is None else price * costs
     if price is not None:
@@ -92,7 +96,7 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         for name in Common.__annotations__
         if name not in ("noise_variance", "costs", "constraints") and common.get(name) is not None
     }
-    return ReadCommon(variance, costs, arms, prior, n_new, weight_set, given)
+    return ReadCommon(variance, costs, arms, prior, held, n_new or 1.0, n_new, weight_set, given)
 
 
 def _without_labels(rows: Rows, common: Common) -> dict[str, Any]:
@@ -134,32 +138,36 @@ def _noise(rows: Rows, given: ArrayLike | None) -> tuple[Floats | None, Floats |
     return variance, variance, rows.source
 
 
-def _prior(arms: Arms, variance: Floats | None, common: Common) -> tuple[Floats | None, float | None]:
-    """A0 = information held / n_new (d, d), None where there is none, and n_new."""
+def _prior(
+    arms: Arms, variance: Floats | None, common: Common
+) -> tuple[Floats | None, ScaledArms | None, float | None]:
+    """A0 = information held / n_new (d, d), None where there is none, as rows where it came as counts, and n_new."""
     information, counts, n_new = (common.get(k) for k in ("prior_information", "existing_counts", "n_new"))
     if information is not None and counts is not None:
         raise InputError("give prior_information or existing_counts, not both: each is all that is already held")
     if information is None and counts is None:
         if n_new is not None:
             raise InputError("n_new is given without prior_information or existing_counts; leave it out or add one")
-        return None, None
+        return None, None, None
     if n_new is None:
         raise InputError("n_new is missing: how many new measurements are planned beside the information held?")
     if not (np.isscalar(n_new) and np.isfinite(n_new) and n_new > 0):  # type: ignore[operator,call-overload]
         raise InputError(f"n_new is {n_new}; give a positive number of planned measurements")
     planned = float(n_new)  # type: ignore[arg-type]
-    if counts is not None:
-        held = _from_counts(arms, variance, read_vector(counts, "existing_counts", arms.n))
-    else:
+    if counts is None:
         held = read_psd(information, "prior_information", arms.d)
-    return (held / planned if held.any() else None), planned
+        return (held / planned if held.any() else None), None, planned
+    rows = _from_counts(arms, variance, read_vector(counts, "existing_counts", arms.n), planned)
+    Y = rows.take(np.arange(rows.n))
+    return (Y.T @ Y if Y.any() else None), (rows if Y.size <= MOST_HELD else None), planned
 
 
-def _from_counts(arms: Arms, variance: Floats | None, counts: Floats) -> Floats:
+def _from_counts(arms: Arms, variance: Floats | None, counts: Floats, planned: float) -> ScaledArms:
+    """Rows y with A0 = sum y y'."""
     bad = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
     if bad.size:
         raise InputError(f"existing_counts[{bad[0]}] is {counts[bad[0]]:g}; counts are whole numbers, zero or more")
     pulled = np.flatnonzero(counts)
     X = arms.take(pulled)
     effort = counts[pulled] if variance is None else counts[pulled] / variance[pulled]
-    return np.asarray(stacked(X).T @ (spread(effort, X)[:, None] * stacked(X)))
+    return ScaledArms(ArrayArms(stacked(X)), np.sqrt(spread(effort, X) / planned))

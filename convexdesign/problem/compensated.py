@@ -13,7 +13,7 @@ import numpy as np
 
 from convexdesign.typing import Floats
 
-__all__ = ["congruence", "difference", "in_two_parts", "product"]
+__all__ = ["congruence", "difference", "in_two_parts", "product", "product_error"]
 
 
 # Veltkamp's constant: splits a double into two of 26 bits.
@@ -59,12 +59,19 @@ def _accumulated(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     for k in range(second.shape[0]):
         left, right = first[:, k, None], second[k]
         p = left * right
-        left_high, left_low = (part[:, k, None] for part in first_parts)
-        right_high, right_low = (part[k] for part in second_parts)
-        error = left_low * right_low - (((p - left_high * right_high) - left_low * right_high) - left_high * right_low)
+        error = _error(p, *(part[:, k, None] for part in first_parts), *(part[k] for part in second_parts))
         high, lost = _two_sum(high, p)
         low += lost + error
     return high, low
+
+
+def product_error(first: Floats, second: Floats) -> Floats:
+    """What fl(a b) is short of a b, entry by entry, exactly."""
+    return _error(first * second, *_split(first), *_split(second))
+
+
+def _error(p: Floats, left_high: Floats, left_low: Floats, right_high: Floats, right_low: Floats) -> Floats:
+    return left_low * right_low - (((p - left_high * right_high) - left_low * right_high) - left_high * right_low)
 
 
 def _split(x: Floats) -> tuple[Floats, Floats]:

@@ -102,10 +102,10 @@ def _reduced(unit: Floats) -> Floats:
     return _triangle(unit) if unit.shape[0] > unit.shape[1] else unit
 
 
-def span_of(rows: Floats, given: Callable[[], Floats] | None = None) -> tuple[Floats, float]:
+def span_of(rows: Floats, given: Callable[[], tuple[Floats, ...]] | None = None) -> tuple[Floats, float]:
     """An orthonormal basis (d, r) of the span of the rows, and sigma_max / sigma_r; an arm's noise moves neither.
 
-    given: makes rows of the same span as they were before any rounding on the way here, in any units.
+    given: makes rows of the same span as they were before any rounding on the way here, in any units, as a sum of parts.
     """
     unit = _reduced(_unit_rows(rows))
     sigma = np.linalg.svd(unit, compute_uv=False)
@@ -119,14 +119,14 @@ def span_of(rows: Floats, given: Callable[[], Floats] | None = None) -> tuple[Fl
     rank = int(np.count_nonzero(share > CLEAR))
     possible = int(np.count_nonzero(share > EPS))
     if possible > rank:
-        rank = max(rank, min(possible, rank_at_least(rows if given is None else given())))
+        rank = max(rank, min(possible, rank_at_least(*((rows,) if given is None else given()))))
     spread = float(1.0 / share[rank - 1])
     return (np.eye(rank) if rank == rows.shape[1] else vt[:rank].T), spread
 
 
 def rank_of(rows: Floats) -> int:
     """The rank of the rows, in whatever units they and their columns are."""
-    return int(span_of(rows * equilibration(rows), lambda: rows)[0].shape[1])
+    return int(span_of(rows * equilibration(rows), lambda: (rows,))[0].shape[1])
 
 
 def amplification(basis: Floats, inverse: Floats) -> float:

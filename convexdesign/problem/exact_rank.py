@@ -24,9 +24,9 @@ HALF = 2**16
 MOST_ROWS = 2**26
 
 
-def rank_at_least(rows: Floats) -> int:
-    """A number that the rank of the rows (n, d), read exactly, is not below; almost surely the rank itself."""
-    return max(_rank(_combined(residues(rows, p), p), p) for p in PRIMES)
+def rank_at_least(*parts: Floats) -> int:
+    """A number that the rank of rows (n, d), a sum of parts read exactly, is not below; almost surely the rank itself."""
+    return max(_rank(_combined(sum(residues(rows, p) for rows in parts) % p, p), p) for p in PRIMES)  # type: ignore[arg-type]
 
 
 def residues(rows: Floats, p: int) -> Counts:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
 from convexdesign.features import phi
-from convexdesign.problem.arms import Arms, LiftedArms
+from convexdesign.problem.arms import Arms, LiftedArms, ScaledArms
 from convexdesign.problem.common import Common, read_common
 from convexdesign.problem.coordinates import rank_of
 from convexdesign.problem.finite import numeric
@@ -102,6 +102,8 @@ class DesignProblem:
     noise_variance: Floats | None
     costs: Floats | None
     prior: Floats | None
+    held: ScaledArms | None
+    divisor: float
     n_new: float | None
     weight_set: WeightSet
     inputs: Mapping[str, Any] = field(default_factory=dict)
@@ -138,6 +140,8 @@ class DesignProblem:
         put(self, "noise_variance", read.noise_variance)
         put(self, "costs", read.costs)
         put(self, "prior", read.prior)
+        put(self, "held", read.held)
+        put(self, "divisor", read.divisor)
         put(self, "n_new", read.n_new)
         put(self, "weight_set", read.weight_set)
         put(self, "inputs", {"arms": rows, **inputs, **read.given})

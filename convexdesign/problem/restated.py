@@ -8,6 +8,7 @@ whose numbers are right to their last places; weights, numbers of arms and targe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from convexdesign.problem.arms import Arms, ArrayArms, LiftedArms, ScaledArms
-from convexdesign.problem.compensated import congruence, difference, product
+from convexdesign.problem.compensated import congruence, difference, product, product_error
+from convexdesign.problem.held import held_exactly
 from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root
@@ -26,7 +28,7 @@ from convexdesign.typing import Floats, Indices
 if TYPE_CHECKING:
     from convexdesign.problem.problem import DesignProblem
 
-__all__ = ["as_given", "precise_rows", "restate"]
+__all__ = ["as_given", "lifted_map", "precise_rows", "restate"]
 
 
 # Up to this many entries the new rows are held; beyond, they are made block by block for every pass.
@@ -45,41 +47,101 @@ def precise_rows(arms: Arms, basis: Floats, index: Indices) -> Floats:
     return product(stacked(arms.take(index)), basis)
 
 
-def as_given(problem: DesignProblem, index: Indices) -> Floats:
-    """Rows that span what the arms at the indices and the information held do, as they were given, in any units."""
-    arms = problem.arms.arms if isinstance(problem.arms, ScaledArms) else problem.arms
-    rows = stacked(arms.take(index))
-    return rows if problem.prior is None else np.vstack([rows, problem.prior])
+def as_given(problem: DesignProblem, index: Indices) -> tuple[Floats, ...]:
+    """Rows that span what the arms at the indices and the information held do, as they were given, in any units.
+
+    They are the sum of the parts: products of two doubles, as in phi(x), take two doubles.
+    """
+    arms = _unscaled(problem.arms)
+    if problem.prior is not None and problem.held is not None:
+        index = np.append(index, _counted(problem))
+    lifted = problem.kind == "variance-g-optimal" and problem.arms.d == _lifted_width(problem)
+    parts: tuple[Floats, ...] = (
+        _in_parts(problem.inputs["source"].source.take(index)) if lifted else (stacked(arms.take(index)),)
+    )
+    if problem.prior is None or problem.held is not None:
+        return parts
+    matrix = np.asarray(problem.inputs["prior_information"], dtype=float)
+    return np.vstack([parts[0], matrix]), *(np.vstack([part, np.zeros_like(matrix)]) for part in parts[1:])
+
+
+def _unscaled(arms: Arms) -> Arms:
+    return arms.arms if isinstance(arms, ScaledArms) else arms
+
+
+def _counted(problem: DesignProblem) -> Indices:
+    """The arms whose counts make up the information held."""
+    return np.flatnonzero(np.asarray(problem.inputs["existing_counts"], dtype=float))
+
+
+def _lifted_width(problem: DesignProblem) -> int:
+    d = problem.inputs["source"].d
+    return int(d * (d + 1) // 2)
+
+
+def _in_parts(rows: Floats) -> tuple[Floats, Floats]:
+    """phi(x) of every row x as doubles and what they are short of it."""
+    first, second = np.triu_indices(rows.shape[1])
+    twice = np.where(first == second, 1.0, 2.0)
+    left, right = rows[:, first], rows[:, second]
+    return left * right * twice, product_error(left, right) * twice
+
+
+def lifted_map(W: Floats) -> Floats:
+    """S with phi(W'x) = S'phi(x) for every x: what coordinates of x are for those of phi(x)."""
+    i, j = np.triu_indices(W.shape[0])
+    a, b = np.triu_indices(W.shape[1])
+    mixed = np.where((i != j)[:, None], W[j][:, a] * W[i][:, b], 0.0)
+    return np.asarray(
+        (W[i][:, a] * W[j][:, b] + mixed) * np.where(a == b, 1.0, 2.0) / np.where(i == j, 1.0, 2.0)[:, None]
+    )
+
+
+def _lifted_image(rows: Floats, *, basis: Floats) -> Floats:
+    """W'phi(x) for every row x, from phi in twice the digits."""
+    return product(np.hstack(_in_parts(rows)), np.vstack([basis, basis]))
 
 
 def restate(problem: DesignProblem, basis: Floats) -> DesignProblem | None:
     """The problem in the coordinates W (d, r); None where its targets are of a kind that cannot be written in others."""
-    targets = _targets(problem.targets, basis)
+    lifted = None
+    if problem.kind == "variance-g-optimal":
+        lifted = _mapped(problem.inputs["source"].source, partial(_lifted_image, basis=basis), basis.shape[1])
+    targets = _targets(problem.targets, basis, lifted)
     if targets is None:
         return None
     other = copy(problem)
     put = object.__setattr__  # a frozen value, filled in one place
-    put(other, "arms", _arms(problem.arms, basis))
+    put(other, "arms", _arms(problem.arms, basis, lifted))
     put(other, "targets", targets)
     put(other, "aim", _aim(problem, basis))
-    put(other, "prior", None if problem.prior is None else congruence(basis, problem.prior))
+    if problem.held is not None:
+        pulled = None if lifted is None else ArrayArms(lifted.take(_counted(problem)))
+        put(other, "held", _arms(problem.held, basis, pulled))
+        put(other, "prior", _sum_of_squares(_arms(problem.held, basis, pulled)))
+    elif problem.prior is not None:
+        put(other, "prior", held_exactly(problem, basis))
+        put(other, "divisor", 1.0)
     return other
 
 
-def _arms(arms: Arms, basis: Floats) -> Arms:
+def _arms(arms: Arms, basis: Floats, lifted: Arms | None = None) -> Arms:
     if isinstance(arms, ScaledArms):
-        return ScaledArms(_arms(arms.arms, basis), arms.scale)
+        return ScaledArms(_arms(arms.arms, basis, lifted), arms.scale)
     if isinstance(arms, ResponseArms):
         shape = (*arms.rows.shape[:2], basis.shape[1])
         return ResponseArms(product(stacked(arms.rows), basis).reshape(shape), arms.names)
-    return _rows(arms, basis)
+    return _rows(arms, basis) if lifted is None else lifted
 
 
 def _rows(rows: Arms, basis: Floats, origin: Floats | None = None) -> Arms:
     """W'(x - o) for every row x."""
-    image = partial(_image, basis=basis, origin=origin)
+    return _mapped(rows, partial(_image, basis=basis, origin=origin), basis.shape[1])
+
+
+def _mapped(rows: Arms, image: Callable[[Floats], Floats], r: int) -> Arms:
     if rows.n * rows.d > MOST_ENTRIES:
-        return LiftedArms(rows, image, basis.shape[1])
+        return LiftedArms(rows, image, r)
     return ArrayArms(image(rows.take(np.arange(rows.n))), rows.names)
 
 
@@ -89,16 +151,22 @@ def _image(rows: Floats, *, basis: Floats, origin: Floats | None) -> Floats:
     return product(difference(rows, origin), np.vstack([basis, basis]))
 
 
-def _targets(targets: Targets, basis: Floats) -> Targets | None:
+def _targets(targets: Targets, basis: Floats, lifted: Arms | None) -> Targets | None:
     if isinstance(targets, VectorTargets):
         other = copy(targets)
-        other.source, other.offset = _rows(targets.source, basis, targets.offset), None
+        other.source = _rows(targets.source, basis, targets.offset) if lifted is None else lifted
+        other.offset = None
         return other
     if isinstance(targets, PairTargets):
         # Differences keep their digits only if what items have in common goes first.
         items = np.asarray(targets.items, dtype=float)
         return PairTargets(_image(items, basis=basis, origin=items[0]), targets.names)
     return None
+
+
+def _sum_of_squares(rows: Arms) -> Floats:
+    Y = rows.take(np.arange(rows.n))
+    return np.asarray(Y.T @ Y)
 
 
 def _aim(problem: DesignProblem, basis: Floats) -> Floats:
