@@ -72,24 +72,18 @@ def estimate(
     the noise such a quadratic form, is a little low when measurements are few, and comes without an interval.
     """
     from convexdesign.estimation import variance_range
-    from convexdesign.problem.read import Rows
-    from convexdesign.tables import read_table
-    from convexdesign.tables.table import is_npy
+    from convexdesign.tables.table import read_rows
 
     check_writable(output, "--output")
     bounds = variance_range(variance_bounds)
     with options_advised():
-        if is_npy(arms):
-            table = read_table(arms)
-        else:
-            table = read_table(
-                arms, delimiter=delimiter, decimal=decimal, header=header, names=names, encoding=encoding
-            )
-    rows = Rows(table.values, table.names, table.columns)
+        rows = read_rows(arms, delimiter=delimiter, decimal=decimal, header=header, names=names, encoding=encoding)
+    if rows.responses > 1:
+        raise InputError(f"{arms}: arms with {rows.responses} responses each; give arms with one, one row an arm")
     told = read_observations(
         observations,
         rows.n,
-        table.names,
+        rows.names,
         arm=arm_column,
         reward=reward_column,
         delimiter=delimiter,

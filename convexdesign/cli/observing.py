@@ -6,8 +6,9 @@ import csv
 import gzip
 import io
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,13 +16,10 @@ from convexdesign.errors import InputError
 from convexdesign.files import is_file
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from convexdesign.estimation import Observations
 
-__all__ = ["read_observations"]
+__all__ = ["opened", "read_observations"]
 
-DELIMITERS = (",", ";", "\t", "|")
 # A header or a row of more bytes is no row.
 LONGEST_LINE = 2**20
 
@@ -59,16 +57,21 @@ def read_observations(
             raise InputError(f"{source}: {error}{hint}") from None
 
 
-def opened(source: str) -> AbstractContextManager[Any]:
+@contextmanager
+def opened(source: str) -> Iterator[Any]:
     """The bytes of a file, unpacked, or of standard input."""
     if source == "-":
-        return nullcontext(sys.stdin.buffer)
+        # What was put in the place of standard input may be text already.
+        yield sys.stdin.buffer if hasattr(sys.stdin, "buffer") else io.BytesIO(sys.stdin.read().encode())
+        return
     path = Path(source)
     if not is_file(path):
         raise InputError(f"{source}: there is no such file; check the spelling and the folder")
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rb")
-    return path.open("rb")
+    try:
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            yield stream
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{source} is damaged, or not compressed by gzip: {error}") from None
 
 
 def header(source: str, line: bytes, delimiter: str | None, reward: str) -> tuple[list[str], str]:
@@ -79,6 +82,8 @@ def header(source: str, line: bytes, delimiter: str | None, reward: str) -> tupl
         raise InputError(f"{source} is not UTF-8 text; save it as CSV in UTF-8") from None
     if not text.strip():
         raise InputError(f"{source} is empty; it needs a header, for example arm,{reward}")
+    from convexdesign.tables.dialect import DELIMITERS
+
     for mark in DELIMITERS if delimiter is None else (delimiter,):
         columns = cells_of(text, mark)
         if reward in columns or {"count", "mean"} <= set(columns):

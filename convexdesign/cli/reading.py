@@ -131,13 +131,12 @@ def read_matched(
 
     listing = None
     with options_advised():
-        dialect = {"delimiter": stated.delimiter, "decimal": stated.decimal, "encoding": stated.encoding}
         if stated.formula is not None:
             from convexdesign.cli.formulas import read_listed_settings
 
-            listing = read_listed_settings(path, Path(stated.source), stated.formula, dialect)
+            listing = read_listed_settings(path, Path(stated.source), stated.formula, stated.dialect)
         if listing is None:
-            listing = read_listing(path, header=stated.header, **dialect)
+            listing = read_listing(path, header=stated.header, **stated.dialect)
     found = match_design(problem, listing, column=column, measure=measure, tol=tol, normalise=normalise)
     return {"counts" if found.dtype.kind == "i" else "weights": found}
 
@@ -172,11 +171,7 @@ class _Tables:
     """Reads the files of one command, all CSV files in one dialect, factor settings by one formula."""
 
     def __init__(self, stated: ProblemOptions):
-        self.text: dict[str, Any] = {
-            "delimiter": stated.delimiter,
-            "decimal": stated.decimal,
-            "encoding": stated.encoding,
-        }
+        self.text = stated.dialect
         self.header, self.names = stated.header, stated.names
         self.formula = stated.formula
         self.spec: ModelSpec | None = None
@@ -221,16 +216,9 @@ class _Tables:
         return rows
 
     def rows(self, path: Path) -> Rows:
-        from convexdesign.problem.read import Rows
-        from convexdesign.problem.responses import read_arms
-        from convexdesign.tables import read_table
-        from convexdesign.tables.table import is_npy
+        from convexdesign.tables.table import read_rows
 
-        if path.suffix.lower() == ".npy" and is_file(path) and (stored := open_array(path)).ndim == 3:
-            return read_arms(stored)  # several responses
-        options = {} if is_npy(path) else {**self.text, "header": self.header, "names": self.names}
-        table = read_table(path, **options)
-        return Rows(table.values, table.names, table.columns)
+        return read_rows(path, **self.text, header=self.header, names=self.names)
 
     def vector(self, name: str, text: str, d: int) -> Any:
         """d numbers: written out with commas, or one row or one column of a file, perhaps with the coordinates' names."""

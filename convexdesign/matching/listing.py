@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -69,18 +70,17 @@ def read_listing(
     return Listing(values, None, None)
 
 
-def _from_file(path: Path, dialect: dict[str, str | None], header: bool | None, encoding: str | None) -> Listing:
+def _from_file(path: Path, dialect: dict[str, Any], header: bool | None, encoding: str | None) -> Listing:
     from convexdesign.tables.dialect import read_text_table
     from convexdesign.tables.factors import read_factors
-    from convexdesign.tables.npy import read_npy
-    from convexdesign.tables.table import is_npy
-    from convexdesign.tables.text import read_bytes, to_text
+    from convexdesign.tables.table import is_npy, read_npy
+    from convexdesign.tables.text import read_text
 
     if is_npy(path):
         return Listing(np.array(read_npy(path, ndim=2)), None, None, str(path), 1)
-    text = to_text(read_bytes(path), path, encoding)
+    parse = partial(read_text_table, header=header, names=None, comment=None, keep_index=True, **dialect)
     try:
-        reading = read_text_table(text, header=header, names=None, comment=None, keep_index=True, **dialect)
+        reading = read_text(path, encoding, parse)
     except InputError:
         # Names that repeat, or stand in another column than the first.
         factors = read_factors(path, unique=False, encoding=encoding, **dialect)

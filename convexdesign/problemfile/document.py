@@ -58,76 +58,41 @@ class FileRef(_Strict):
     encoding: str | None = None
 
 
-def _form(value: Any) -> str:
-    if isinstance(value, str):
-        return "path"
-    return "file" if isinstance(value, dict | FileRef) else "rows"
-
-
-def _form_of_vector(value: Any) -> str:
-    form = _form(value)
-    return form if form != "rows" else "list" if isinstance(value, list) else "scalar"
-
-
 def depth(value: Any) -> int:
     """How many lists are nested in one another at the beginning of the value: 0 for a number, 2 for rows."""
     return 1 + depth(value[0]) if isinstance(value, list) and value else int(isinstance(value, list))
 
 
-def _form_of_arms(value: Any) -> str:
-    form = _form(value)
-    return "groups" if form == "rows" and depth(value) > 2 else form
+# What a field of numbers may be, and how deep its lists are: pydantic puts these into its error paths, we take them out.
+_DEPTHS = {"scalar": 0, "list": 1, "rows": 2, "groups": 3}
+_TAGS = frozenset(["path", "file", *_DEPTHS])
 
 
-def _form_of_noise(value: Any) -> str:
-    form = _form_of_vector(value)
-    return {2: "rows", 3: "groups"}.get(depth(value), form) if form == "list" else form
+def _one_of(*forms: str) -> Discriminator:
+    """Tells a path, a table with a file, and numbers apart: the form of their depth, else the one that they miss."""
+
+    def form(value: Any) -> str:
+        if isinstance(value, (str, dict, FileRef)):
+            return "path" if isinstance(value, str) else "file"
+        found = depth(value)
+        return min(forms, key=lambda name: (abs(_DEPTHS[name] - found), isinstance(value, list) and name == "scalar"))
+
+    return Discriminator(form)
 
 
-def _form_of_interest(value: Any) -> str:
-    form = _form(value)
-    flat = isinstance(value, list) and not any(isinstance(entry, list) for entry in value)
-    return "list" if flat else form
+Path_ = Annotated[str, Tag("path")]
+File = Annotated[FileRef, Tag("file")]
+Scalar = Annotated[float, Tag("scalar")]
+Row = Annotated[list[float], Tag("list")]
+Rows = Annotated[list[list[float]], Tag("rows")]
+# Of arms with several responses, a matrix each.
+Groups = Annotated[list[list[list[float]]], Tag("groups")]
 
-
-# Tags of the unions below, which pydantic puts into its error paths and we take out again.
-_TAGS = frozenset(["path", "file", "rows", "groups", "list", "scalar"])
-
-Matrix = Annotated[
-    Annotated[str, Tag("path")] | Annotated[FileRef, Tag("file")] | Annotated[list[list[float]], Tag("rows")],
-    Discriminator(_form),
-]
-PerArm = Annotated[
-    Annotated[str, Tag("path")]
-    | Annotated[FileRef, Tag("file")]
-    | Annotated[list[float], Tag("list")]
-    | Annotated[float, Tag("scalar")],
-    Discriminator(_form_of_vector),
-]
-# Arms with several responses: a matrix each.
-Arms = Annotated[
-    Annotated[str, Tag("path")]
-    | Annotated[FileRef, Tag("file")]
-    | Annotated[list[list[float]], Tag("rows")]
-    | Annotated[list[list[list[float]]], Tag("groups")],
-    Discriminator(_form_of_arms),
-]
-Noise = Annotated[
-    Annotated[str, Tag("path")]
-    | Annotated[FileRef, Tag("file")]
-    | Annotated[list[float], Tag("list")]
-    | Annotated[list[list[float]], Tag("rows")]
-    | Annotated[list[list[list[float]]], Tag("groups")]
-    | Annotated[float, Tag("scalar")],
-    Discriminator(_form_of_noise),
-]
-Interest = Annotated[
-    Annotated[str, Tag("path")]
-    | Annotated[FileRef, Tag("file")]
-    | Annotated[list[list[float]], Tag("rows")]
-    | Annotated[list[int], Tag("list")],
-    Discriminator(_form_of_interest),
-]
+Matrix = Annotated[Path_ | File | Rows, _one_of("rows")]
+PerArm = Annotated[Path_ | File | Row | Scalar, _one_of("list", "scalar")]
+Arms = Annotated[Path_ | File | Rows | Groups, _one_of("rows", "groups")]
+Noise = Annotated[Path_ | File | Row | Rows | Groups | Scalar, _one_of("list", "rows", "groups", "scalar")]
+Interest = Annotated[Path_ | File | Rows | Annotated[list[int], Tag("list")], _one_of("rows", "list")]
 
 
 class Inequalities(_Strict):

@@ -13,9 +13,11 @@ from convexdesign.errors import InputError
 from convexdesign.tables.cells import kind
 from convexdesign.tables.layout import Line, Reading, lay_out
 
-__all__ = ["read_text_table"]
+__all__ = ["DELIMITERS", "read_text_table", "split"]
 
-_DELIMITERS = (",", ";", "\t", " ", "|")
+# What separates cells, but for blanks, which do so only where they split all lines alike.
+DELIMITERS = (",", ";", "\t", "|")
+_DELIMITERS = (*DELIMITERS[:3], " ", "|")
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", " ": "blank", "|": "bar"}
 # Enough to rule most dialects out; the survivors then read the whole file.
 _SAMPLE = 32_768
@@ -45,7 +47,7 @@ def read_text_table(
 
     def attempt(part: str, pair: tuple[str, str], whole: bool) -> Reading | InputError:
         try:
-            lines = list(_split(part, pair[0], comment, skipped))
+            lines = list(split(part, pair[0], comment, skipped))
             if not whole and len(lines) > 2:
                 lines.pop()
             if pair == (",", ",") and not any("," in cell for line in lines for cell in line.cells):
@@ -99,7 +101,7 @@ def _dialects(text: str, delimiter: str | None, decimal: str | None) -> list[tup
     return [pair for pair in pairs if decimal in (None, pair[1])]
 
 
-def _split(text: str, delimiter: str, comment: str | None, skipped: int) -> Iterator[Line]:
+def split(text: str, delimiter: str, comment: str | None = None, skipped: int = 0) -> Iterator[Line]:
     """Records with their starting lines; the csv module does quoting and every kind of line end."""
     source: Iterator[str] = iter(io.StringIO(text, newline=""))
     if comment:
@@ -125,7 +127,7 @@ def _most_numeric(text: str, dialects: list[tuple[str, str]], comment: str | Non
 
     def score(pair: tuple[str, str]) -> tuple[bool, int]:
         try:
-            lines = [line.cells for line in _split(text, pair[0], comment, 0) if line.cells]
+            lines = [line.cells for line in split(text, pair[0], comment) if line.cells]
         except InputError:
             return False, -(10**9)
         if len(text) >= _SAMPLE:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +11,13 @@ from pathlib import Path
 
 from convexdesign.errors import InputError
 from convexdesign.tables.cells import kind, looks_numeric, number
+from convexdesign.tables.dialect import DELIMITERS, split
+from convexdesign.tables.layout import Line
 from convexdesign.tables.table import is_npy
-from convexdesign.tables.text import read_bytes, to_text
+from convexdesign.tables.text import read_text
 
 __all__ = ["Factors", "read_factors"]
 
-DELIMITERS = (",", ";", "\t", "|")
 # Headers of a first column that names the rows and is no factor.
 LABELS = frozenset(["", "name", "label", "arm", "run", "id"])
 
@@ -63,11 +62,7 @@ def read_factors(
     path = Path(path)
     if is_npy(path):
         raise InputError(f"{path} is an NPY file, whose columns have no names; give the factors as CSV with a header")
-    text = to_text(read_bytes(path), path, encoding)
-    try:
-        return _read(text, delimiter, decimal, unique)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    return read_text(path, encoding, lambda text: _read(text, delimiter, decimal, unique))
 
 
 def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -> Factors:
@@ -77,15 +72,15 @@ def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -
     rows = list(_rows(text, delimiter))
     if len(rows) < 2:
         raise InputError("there is a header line but no row of settings below it")
-    (line, head), body = rows[0], rows[1:]
-    _check_header(head, line, mark)
-    for number_, cells in body:
-        if len(cells) != len(head):
+    head, body = rows[0].cells, rows[1:]
+    _check_header(head, rows[0].number, mark)
+    for row in body:
+        if len(row.cells) != len(head):
             raise InputError(
-                f"line {number_} has {len(cells)} cells, the header {len(head)}; quote cells with delimiters"
+                f"line {row.number} has {len(row.cells)} cells, the header {len(head)}; quote cells with delimiters"
             )
-    columns = {name: [cells[j] for _, cells in body] for j, name in enumerate(head)}
-    lines = [number_ for number_, _ in body]
+    columns = {name: [row.cells[j] for row in body] for j, name in enumerate(head)}
+    lines = [row.number for row in body]
     names = None
     if head[0].lower() in LABELS and len(head) > 1:
         names = tuple(columns.pop(head[0]))
@@ -96,15 +91,15 @@ def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -
     return Factors(typed, columns, names)
 
 
-def _rows(text: str, delimiter: str | None) -> list[tuple[int, list[str]]]:
+def _rows(text: str, delimiter: str | None) -> list[Line]:
     """Lines that are not blank, with their numbers; a header that lacks a cell, as R writes it, gets an empty first one."""
     if delimiter is None:
         delimiter = _delimiter(text)
     elif len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(f"delimiter must be one character, got {delimiter!r}")
     rows = _split(text, delimiter)
-    if len(rows) > 1 and {len(cells) for _, cells in rows[1:]} == {len(rows[0][1]) + 1}:
-        rows[0] = (rows[0][0], ["", *rows[0][1]])
+    if len(rows) > 1 and {len(row.cells) for row in rows[1:]} == {len(rows[0].cells) + 1}:
+        rows[0] = Line(rows[0].number, ["", *rows[0].cells])
     return rows
 
 
@@ -120,23 +115,13 @@ def _delimiter(text: str) -> str:
         rows = _split(text, " ")
     except InputError:
         return ","
-    widths = {len(cells) for _, cells in rows[1:]}
-    return " " if len(widths) == 1 and widths <= {len(rows[0][1]), len(rows[0][1]) + 1} and widths != {1} else ","
+    widths, names = {len(row.cells) for row in rows[1:]}, len(rows[0].cells)
+    return " " if len(widths) == 1 and widths <= {names, names + 1} and widths != {1} else ","
 
 
-def _split(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
-    lines = io.StringIO(text, newline="")
-    source = (line.strip(" ") for line in lines) if delimiter == " " else lines
-    reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True, strict=True)
-    rows = []
-    try:
-        for cells in reader:
-            stripped = [cell.strip() for cell in cells]
-            if any(stripped):
-                rows.append((reader.line_num, stripped))
-    except csv.Error as error:
-        raise InputError(f"line {reader.line_num}: {error}; check the double quotes around this line") from None
-    return rows
+def _split(text: str, delimiter: str) -> list[Line]:
+    """The lines that hold anything."""
+    return [line for line in split(text, delimiter) if any(line.cells)]
 
 
 def _check_header(head: list[str], line: int, mark: str) -> None:

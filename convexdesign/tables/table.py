@@ -1,21 +1,25 @@
-"""A matrix of numbers with its column and row names, read from CSV or NPY."""
+"""A matrix of numbers with its column and row names, read from CSV or NPY (mapped, never unpickled)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.files import is_file
+from convexdesign.files import is_file, open_array
+from convexdesign.problem.read import Rows
+from convexdesign.problem.responses import read_arms
 from convexdesign.tables.dialect import read_text_table
-from convexdesign.tables.npy import read_npy
-from convexdesign.tables.text import NPY_MAGIC, read_bytes, to_text
+from convexdesign.tables.text import NPY_MAGIC, read_text
 
-__all__ = ["Table", "is_npy", "read_table"]
+__all__ = ["Table", "is_npy", "read_npy", "read_rows", "read_table", "stored_matrices"]
+
+ROWS_PER_CHECK = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +65,60 @@ def read_table(
             raise InputError(f"{path} is an NPY file: delimiter, decimal, header, names and encoding do not apply")
         values = read_npy(path, ndim=2)
         return Table(values, tuple(f"x{j + 1}" for j in range(values.shape[1])), None)
-    text = to_text(read_bytes(path), path, encoding)
-    try:
-        reading = read_text_table(
-            text, delimiter=delimiter, decimal=decimal, header=header, names=names, comment=comment
-        )
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    how: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "header": header,
+        "names": names,
+        "comment": comment,
+    }
+    reading = read_text(path, encoding, lambda text: read_text_table(text, **how))
     reading.values.flags.writeable = False
     return Table(reading.values, reading.columns, reading.names)
+
+
+def read_rows(path: Path, **options: Any) -> Rows:
+    """Labelled vectors from a file, or matrices, of arms with several responses, from an NPY file of three dimensions.
+
+    options: those of `read_table`, for text; an NPY file needs none.
+    """
+    stored = stored_matrices(path)
+    if stored is not None:
+        return read_arms(stored)
+    table = read_table(path, **({} if is_npy(path) else options))
+    return Rows(table.values, table.names, table.columns)
+
+
+def stored_matrices(path: Path) -> Any | None:
+    """The array of an NPY file with three dimensions; None for any other file."""
+    if path.suffix.lower() != ".npy" or not is_file(path):
+        return None
+    stored = open_array(path)
+    return stored if stored.ndim == 3 else None
+
+
+def read_npy(path: Path, ndim: int) -> NDArray[np.float64]:
+    """The array of an NPY file as float64 with `ndim` dimensions; float64 files stay memory-mapped."""
+    array = open_array(path)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{path} holds numbers of type {array.dtype}; save it as float64")
+    if ndim == 1 and array.ndim == 2 and 1 in array.shape:
+        array = array.reshape(-1)
+    if array.ndim != ndim:
+        wanted = "a matrix with one row per arm" if ndim == 2 else "a vector"
+        raise InputError(f"{path} has shape {array.shape}; it must be {wanted}")
+    if array.size == 0:
+        raise InputError(f"{path} has shape {array.shape}: it holds no number")
+    if array.dtype != np.float64:
+        array = array.astype(np.float64)
+    for start in range(0, array.shape[0], ROWS_PER_CHECK):
+        block = array[start : start + ROWS_PER_CHECK]
+        finite = np.isfinite(block)
+        if not finite.all():
+            where = np.argwhere(~finite)[0]
+            index = (int(where[0]) + start, *(int(k) for k in where[1:]))
+            raise InputError(f"{path}: entry {list(index)} is {array[index]}; every number must be finite")
+    return array
 
 
 def is_npy(path: Path) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from convexdesign.errors import InputError
 from convexdesign.files import MAX_TEXT_BYTES, read_regular
 
-__all__ = ["MAX_TEXT_BYTES", "NPY_MAGIC", "read_bytes", "to_text"]
+__all__ = ["MAX_TEXT_BYTES", "NPY_MAGIC", "read_text"]
+
+T = TypeVar("T")
 
 NPY_MAGIC = b"\x93NUMPY"
 
@@ -31,12 +35,16 @@ _OTHER_FORMATS = (
 )
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a text table. Raises InputError if it is missing, empty, no regular file or over MAX_TEXT_BYTES."""
-    data = read_regular(path, "a CSV or NPY file")
-    if not data.strip():
-        raise InputError(f"{path} is empty; a table needs at least one row of numbers")
-    return data
+def read_text(path: Path, encoding: str | None, parse: Callable[[str], T]) -> T:
+    """What `parse` makes of the text in a file; its InputErrors begin with the path.
+
+    Raises InputError where the file is missing, empty, no regular file, over MAX_TEXT_BYTES, or no text.
+    """
+    text = to_text(read_regular(path, "a CSV or NPY file"), path, encoding)
+    try:
+        return parse(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def to_text(data: bytes, path: Path, encoding: str | None) -> str:

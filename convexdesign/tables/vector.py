@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,8 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 from convexdesign.tables.dialect import read_text_table
 from convexdesign.tables.layout import Reading
-from convexdesign.tables.npy import read_npy
-from convexdesign.tables.table import is_npy
-from convexdesign.tables.text import read_bytes, to_text
+from convexdesign.tables.table import is_npy, read_npy
+from convexdesign.tables.text import read_text
 
 __all__ = ["read_vector"]
 
@@ -55,20 +55,13 @@ def read_vector(
         if vector.shape != (n,):
             raise InputError(f"{path} holds {vector.size} numbers; there are {n} arms")
         return np.array(vector)
-    text = to_text(read_bytes(path), path, encoding)
-    try:
-        reading = read_text_table(
-            text,
-            delimiter=delimiter,
-            decimal=decimal,
-            header=header,
-            names=None,
-            comment=comment,
-            keep_index=True,
-        )
+
+    def parse(text: str) -> NDArray[np.float64]:
+        how: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "header": header, "comment": comment}
+        reading = read_text_table(text, names=None, keep_index=True, **how)
         return _by_arm(reading, n, names, _Choice(column, usual), unlisted)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+
+    return read_text(path, encoding, parse)
 
 
 @dataclass(frozen=True)

@@ -169,3 +169,14 @@ def test_bad_input(cli, arms, observed, text, options, parts):
 def test_missing_observations_and_arms(cli, arms, observed):
     assert "no such file" in cli("estimate", "nowhere.csv", "--arms", arms).err
     assert cli("estimate", observed(RAW)).code == 2
+
+
+@pytest.mark.parametrize(
+    "content", [b"junk", gzip.compress(b"arm,reward\n0,1\n" * 50)[:-12]], ids=["no gzip", "cut short"]
+)
+def test_what_is_not_compressed_as_its_name_says_is_refused_in_words(cli, tmp_path, content):
+    (tmp_path / "arms.csv").write_text("a,b\n1,0\n0,1\n")
+    (tmp_path / "told.csv.gz").write_bytes(content)
+    result = cli("estimate", tmp_path / "told.csv.gz", "--arms", tmp_path / "arms.csv")
+    assert result.code == 2
+    assert "told.csv.gz is damaged, or not compressed by gzip" in result.err

@@ -5,20 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from convexdesign.cli.experiment.opening import labels, some
-from convexdesign.cli.observing import DELIMITERS
+from convexdesign.cli.observing import opened
 from convexdesign.errors import InputError
 from convexdesign.experiment.parsing import LONGEST_KEY
-from convexdesign.files import is_file
 from convexdesign.tables.cells import THOUSANDS
+from convexdesign.tables.dialect import DELIMITERS
 
 if TYPE_CHECKING:
     from convexdesign.experiment import Experiment
@@ -251,25 +249,14 @@ class _Keys:
 
 @contextmanager
 def _opened(source: str) -> Iterator[IO[Any]]:
-    """The text of a file, or of standard input; what is no CSV in UTF-8 becomes an InputError."""
+    """The text of a file, or of standard input, read alike: strictly UTF-8, without a byte-order mark, lines ended in any way.
+
+    What is no CSV in UTF-8 becomes an InputError.
+    """
     try:
-        if source == "-":
-            yield _standard_input()
-            return
-        path = Path(source)
-        if not is_file(path):
-            raise InputError(f"{source}: there is no such file; check the spelling and the folder")
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            yield stream
+        with opened(source) as stream:
+            yield io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     except UnicodeDecodeError:
         raise InputError(f"{source} is not UTF-8 text; save it as CSV in UTF-8") from None
     except csv.Error as error:
         raise InputError(f"{source} is not a table of comma-separated values: {error}") from None
-
-
-def _standard_input() -> IO[Any]:
-    """Standard input as files are read: strictly UTF-8, without a byte-order mark, lines ended in any way."""
-    try:
-        return io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
-    except AttributeError:  # something that was put in its place, text already
-        return sys.stdin
