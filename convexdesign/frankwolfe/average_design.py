@@ -49,6 +49,7 @@ def average_design(
             trace.time_is_up,
         )
         trace.iterations += design.steps
+        solved = working.index
         factor, _ = dpotrf(combine(stacked(working.vectors).T, design.weights, canonical.prior), lower=1)
         B = dpotrs(factor, aim, lower=1)[0]
         value = float(np.vdot(B, aim))
@@ -74,5 +75,5 @@ def average_design(
             break  # nothing left to add, and the master cannot be solved any better
         working = enlarged
     weights = np.zeros(canonical.problem.arms.n)
-    weights[working.index] = design.weights
+    weights[solved] = design.weights
     return weights, ended, float(screen.passes)

@@ -13,6 +13,15 @@ def test_nothing_claimed_is_false(sample):
     assert [row for row in rows if row["false"]] == []
 
 
+# What a full count once found false: phi of ill-conditioned arms, twins within rounding, a master problem that stalls.
+FOUND = (184, 688, 4277, 7628)
+
+
+@pytest.mark.parametrize("number", FOUND)
+def test_what_was_found_stays_mended(number):
+    assert judge(number, seed=0)["false"] == ""
+
+
 def test_the_judge_sees_what_is_false(monkeypatch):
     """Controls: a bound that is moved, a value that is moved, weights that are moved after the fact are each noticed."""
     import dataclasses
