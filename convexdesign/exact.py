@@ -191,7 +191,7 @@ def _evaluated(
             efficiency = bound / value
     # More than one by more than rounding is the truth: counts keep bounds on the weights only to within one pull.
     efficiency = 1.0 if 1.0 < efficiency <= 1.0 + ROUNDING else efficiency
-    efficiency = float(efficiency / (1.0 + value_error(canonical, effort / scale, at)))
+    efficiency = float(efficiency) / (1.0 + value_error(canonical, effort / scale, at))
     note = rank_note(canonical, at)
     return ExactDesign(problem, counts, float(value), bound, efficiency, name, optimality_gap, scale, at, note)
 

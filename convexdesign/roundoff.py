@@ -60,7 +60,7 @@ def value_error(canonical: Canonical, weights: Floats, at: Evaluation) -> float:
     error = _in_norms(canonical, at, inverse)
     if error > SMALL:
         error = min(error, _by_entries(canonical, at, inverse))
-    return error + 4 * (k + p) * UNIT
+    return float(error + 4 * (k + p) * UNIT)
 
 
 @dataclass(frozen=True, eq=False)
