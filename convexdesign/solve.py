@@ -7,7 +7,6 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -189,7 +188,7 @@ def _methods(canonical: Canonical, options: _Options) -> tuple[str, ...]:
     if options.formulation is not None or options.backend is not None:
         return ("conic",)
     if not problem.weight_set.is_simplex:
-        from convexdesign.frankwolfe.bounded_design import is_for
+        from convexdesign.frankwolfe import is_for
 
         return ("interior-point", "conic") if is_for(canonical) else ("conic",)
     # Measured: where Frank-Wolfe applies it is the faster at every size; a conic program is its understudy.
@@ -215,14 +214,9 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
     if name == "interior-point":
         return frankwolfe.interior_point(canonical, **common)
     if name == "frank-wolfe":
-        proof = None if options.warm_start is None else options.warm_start.certificate.witness
-        return frankwolfe.frank_wolfe(canonical, start=start, proof=proof, **common)
-    methods: dict[str, Callable[..., Outcome]] = {
-        "frank-wolfe-vanilla": frankwolfe.vanilla,
-        "frank-wolfe-away": frankwolfe.away,
-        "multiplicative": frankwolfe.multiplicative,
-    }
-    return methods[name](canonical, start=start, **common)
+        witness = None if options.warm_start is None else options.warm_start.certificate.witness
+        return frankwolfe.frank_wolfe(canonical, start=start, witness=witness, **common)
+    return frankwolfe.classic(name, canonical, start=start, **common)
 
 
 def _coarse(canonical: Canonical) -> Outcome:

@@ -11,7 +11,7 @@ from geometry import adversarial
 
 import convexdesign as cd
 from convexdesign.evaluation import evaluate
-from convexdesign.frankwolfe.warm_start import loudest, with_proof
+from convexdesign.frankwolfe.start import most_aligned_targets, targets_of_witness
 
 P = cd.DesignProblem
 RNG = np.random.default_rng(12)
@@ -192,14 +192,14 @@ def test_a_proof_points_at_the_targets_it_rested_on(kind):
     assert decisive.size >= 3
     canonical = design.canonical
     factor = canonical.inverse @ evaluate(canonical, design.weights).factor
-    told = with_proof(canonical, witness, factor)
+    told = targets_of_witness(canonical, witness, factor)
     assert np.isin(decisive, told.index).all()
     # Where the targets' variances agree, as at the optimum, so do the multipliers with what the proof was made from.
     mu = dict(zip(told.index, told.weights, strict=True))
     ratio = np.array([mu[j] for j in decisive]) / share[share > 1e-3 * share.max()]
     assert ratio.max() <= 1.01 * ratio.min()
     brute = np.abs(witness.vectors @ problem.targets.take(every(problem)).T)
-    assert set(loudest(problem.targets, witness.vectors)) == set(every(problem)[brute.argmax(axis=1)])
+    assert set(most_aligned_targets(problem.targets, witness.vectors)) == set(every(problem)[brute.argmax(axis=1)])
 
 
 def every(problem):

@@ -27,11 +27,16 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from convexdesign.certificate import certify
+from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.symmetric import coordinates, dimension, summed, summed_blocks
+from convexdesign.frankwolfe.trace import Trace
+from convexdesign.outcome import Outcome, Report, Status
+from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import spread, stacked
 from convexdesign.typing import Floats
 
-__all__ = ["Bounded", "Smooth", "fits", "seconds_per_step", "within_bounds"]
+__all__ = ["Bounded", "Smooth", "fits", "interior_point", "is_for", "within_bounds"]
 
 
 MOST_STEPS = 80
@@ -63,6 +68,11 @@ class Smooth(Enum):
     INTEREST = "log det of some combinations"
 
 
+KINDS = {Criterion.AVERAGE: Smooth.AVERAGE, Criterion.D: Smooth.D, Criterion.DS: Smooth.INTEREST}
+# The gap is judged elsewhere, with other roundings.
+ALMOST = 0.5
+
+
 @dataclass(frozen=True, eq=False)
 class Bounded:
     """Weights (n,) within their bounds and with sum one, their relative gap, and the steps taken."""
@@ -78,7 +88,7 @@ def fits(n: int, r: int) -> bool:
     return n * (n if n <= DENSE * p else p) <= MOST_ENTRIES
 
 
-def seconds_per_step(n: int, r: int) -> float:
+def _seconds_per_step(n: int, r: int) -> float:
     """What one step takes, as a rule."""
     small = n if n <= DENSE * dimension(r) else dimension(r)
     return n * small * (small / 3.0 + 4.0 * r) / OPERATIONS
@@ -341,3 +351,57 @@ def _to_zero(x: Floats, dx: Floats) -> float:
     """The largest a with x + a dx >= 0."""
     falling = dx < 0.0
     return float((x[falling] / -dx[falling]).min()) if falling.any() else np.inf
+
+
+def is_for(canonical: Canonical) -> bool:
+    """Whether the criterion is smooth, the weights have no limits but bounds, and the arms are few enough to hold."""
+    problem = canonical.problem
+    return problem.criterion in KINDS and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank)
+
+
+def interior_point(
+    canonical: Canonical,
+    *,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Weights within their bounds and a relative `tol` of the optimum; bounds that are reached are reached exactly.
+
+    max_iter counts steps; time_limit in seconds; report is called once, with the result. Raises SolverError where `is_for` is
+    false or the arms that may have weight do not span.
+    """
+    if not is_for(canonical):
+        raise SolverError(
+            "the interior point method is for smooth criteria, bounds on the weights and not too many arms"
+        )
+    trace = Trace("interior-point", tol, max_iter, time_limit, report)
+    W, n = canonical.problem.weight_set, canonical.problem.arms.n
+    lower = np.zeros(n) if W.lower is None else W.lower
+    upper = np.where(W.allowed(n), np.ones(n) if W.upper is None else W.upper, 0.0)
+    arms = canonical.whiten_arms(np.arange(n))
+    each = _seconds_per_step(n, canonical.rank)
+
+    def no_time() -> bool:
+        return time_limit is not None and trace.seconds + each > time_limit
+
+    try:
+        found = within_bounds(
+            arms,
+            KINDS[canonical.problem.criterion],
+            canonical.aim,
+            lower,
+            np.maximum(upper, lower),
+            ALMOST * tol,
+            prior=canonical.prior,
+            max_steps=trace.iterations_left,
+            stop=no_time,
+        )
+    except np.linalg.LinAlgError as error:
+        raise SolverError(str(error)) from None
+    trace.iterations = found.steps
+    proven = certify(canonical, W.projected(found.weights) if not W.is_simplex else found.weights)
+    trace.record(proven.value, proven.bound, proven.gap, int(np.count_nonzero(found.weights)))
+    ended = None if found.gap <= tol else trace.limit_reached() or (Status.TIME_LIMIT if no_time() else None)
+    return Outcome(found.weights, None, ended, trace.stats(2.0 * found.steps))

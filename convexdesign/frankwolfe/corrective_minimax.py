@@ -1,6 +1,6 @@
 """The corrective step for minimax designs: a primal-dual interior point over weights and multipliers together.
 
-The problem is that of minimax_state: min sum w subject to -log f_v(w) = s_v, w >= 0, s >= 0. With multipliers lambda of
+The problem is that of minimax_systems: min sum w subject to -log f_v(w) = s_v, w >= 0, s >= 0. With multipliers lambda of
 the weights and mu of the slacks, what the linear system is solved for is p = (w, mu), and what belongs to it is
 q = (lambda, s). The optimality conditions are
 
@@ -20,9 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from convexdesign.frankwolfe.dense_system import DenseSystem
-from convexdesign.frankwolfe.matrix_space import MatrixSpaceSystem
-from convexdesign.frankwolfe.minimax_state import Linearisation, Solve, whitened
+from convexdesign.frankwolfe.minimax_systems import DenseSystem, Linearisation, MatrixSpaceSystem, Solve, whitened
 from convexdesign.frankwolfe.symmetric import dimension
 from convexdesign.problem.responses import stacked
 from convexdesign.typing import Floats

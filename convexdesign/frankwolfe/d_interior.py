@@ -7,7 +7,7 @@ The optimality conditions of min -log det A(w) + sum w over w >= 0 with multipli
 
 G being the Gram matrix of the information matrices where A(w) = I; first with r_w = -w lambda (predictor), then with
 r_w = target - w lambda - dw dlambda (Mehrotra's corrector). With more arms than p = r(r+1)/2 the system is
-solved in the space of symmetric matrices, see semismooth_newton.
+solved in the space of symmetric matrices.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from convexdesign.frankwolfe.d_state import DState, d_state
-from convexdesign.frankwolfe.symmetric import coordinates, dimension, gram
+from convexdesign.frankwolfe.smooth_state import DState, d_state
+from convexdesign.frankwolfe.symmetric import dimension, shifted_gram
 from convexdesign.typing import Floats
 
 __all__ = ["d_interior"]
@@ -28,22 +27,24 @@ STEP_TO_BOUNDARY = 0.99
 
 
 def d_interior(
-    state: DState,
+    weights: Floats,
     arms: Floats,
     prior: Floats | None,
     tol: float,
     max_iter: int = 60,
     stop: Callable[[], bool] = lambda: False,
-) -> tuple[DState, int]:
-    """The state with the least gap met (at most tol, unless max_iter or rounding came first) and the steps taken."""
-    r, n = arms.shape[0], state.weights.size
-    weights = np.maximum(state.weights, 0.01 * r / n)
-    start = d_state(arms, weights, prior)
+) -> tuple[DState | None, int]:
+    """From weights (n,) the state with the least gap met (at most tol, unless max_iter or rounding came first), and the steps.
+
+    None where the arms do not span.
+    """
+    r, n = arms.shape[0], weights.size
+    start = d_state(arms, np.maximum(weights, 0.01 * r / n), prior)
     if start is None:
-        return state, 0
+        return None, 0
     best = current = start.rescaled()
     # Dual feasible from the start: q / max q <= 1, so lambda = 1 - q / max q, kept off the boundary.
-    multipliers = np.maximum(1.0 - current.variances / current.variances.max(), 0.1)
+    multipliers = np.maximum(1.0 - current.sensitivities / current.sensitivities.max(), 0.1)
     step = 0
     for step in range(max_iter + 1):
         if best.gap <= tol or step == max_iter or stop():
@@ -63,10 +64,12 @@ def d_interior(
 
 def _mehrotra_step(state: DState, multipliers: Floats, tol: float) -> tuple[Floats, Floats] | None:
     w, dual = state.weights, multipliers
-    solve = _factorised(state, dual / w)
+    # Twice as many arms as coordinates still cost less as they are; near the end the diagonal spans many magnitudes.
+    most_dense = 2 * dimension(state.arms.shape[0])
+    solve = shifted_gram(state.arms, state.prior, dual / w, most_dense, rounds=2)
     if solve is None:
         return None
-    residual = 1.0 - state.variances - dual
+    residual = 1.0 - state.sensitivities - dual
     complementarity = float(w @ dual) / w.size
 
     def direction(r_w: Floats) -> tuple[Floats, Floats]:
@@ -88,31 +91,3 @@ def _to_boundary(x: Floats, dx: Floats, fraction: float) -> float:
     """The longest step of at most one that keeps x + step dx at least (1 - fraction) x."""
     steepest = float((dx / x).min())
     return min(1.0, -fraction / steepest) if steepest < 0.0 else 1.0
-
-
-def _factorised(state: DState, diagonal: Floats) -> Callable[[Floats], Floats] | None:
-    """The map rhs -> (G + diag(diagonal))^-1 rhs."""
-    Y, prior, k = state.arms, state.prior, state.responses
-    r, n = Y.shape[0], state.weights.size
-    if n <= 2 * dimension(r):
-        matrix = gram(Y, prior, k)
-        matrix.ravel()[:: n + 1] += diagonal
-        factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-        return None if info else lambda rhs: dpotrs(factor, rhs, lower=1)[0]
-    S = coordinates(Y, prior, k)
-    matrix = (S / diagonal) @ S.T
-    matrix.ravel()[:: S.shape[0] + 1] += 1.0
-    factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-    if info:
-        return None
-
-    def solve(rhs: Floats) -> Floats:
-        solution = np.zeros(n)
-        # The second round refines: diagonal spans many orders of magnitude near the end.
-        for _ in range(2):
-            rest = rhs - diagonal * solution - S.T @ (S @ solution)
-            inside, _ = dpotrs(factor, S @ (rest / diagonal), lower=1)
-            solution += (rest - S.T @ inside) / diagonal
-        return solution
-
-    return solve

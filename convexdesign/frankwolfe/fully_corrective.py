@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from convexdesign.certificate import Witness
 from convexdesign.errors import SolverError
-from convexdesign.frankwolfe.arm_screen import arm_screen
-from convexdesign.frankwolfe.average_design import average_design
-from convexdesign.frankwolfe.d_design import d_design
 from convexdesign.frankwolfe.minimax_design import minimax_design
-from convexdesign.frankwolfe.minimax_whole import minimax_whole
+from convexdesign.frankwolfe.screen import SIZES, Sizes
+from convexdesign.frankwolfe.smooth_design import smooth_design
+from convexdesign.frankwolfe.start import Start
 from convexdesign.frankwolfe.trace import Trace
-from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats
@@ -28,31 +26,26 @@ def frank_wolfe(
     canonical: Canonical,
     *,
     start: Floats | None = None,
-    proof: Witness | None = None,
+    witness: Witness | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
+    sizes: Sizes = SIZES,
 ) -> Outcome:
     """Weights within a relative `tol` of the optimum, with the witness of that, by corrective steps on working sets.
 
-    start (k,), k <= n: weights of a related design to begin with, and proof, its witness; neither is trusted. max_iter
-    counts Newton and interior point steps; time_limit in seconds; report is called with a Snapshot per outer iteration.
+    start (k,), k <= n: weights of a related design to begin with, and its witness; neither is trusted. max_iter
+    counts Newton and interior point steps; time_limit in seconds; report is called with a Snapshot per outer iteration;
+    sizes: which problems count as large.
     Raises SolverError for criteria and weight sets that this method does not handle.
     """
     problem = canonical.problem
     if not problem.weight_set.is_simplex:
         raise SolverError("Frank-Wolfe works over all weights on the simplex; use method='conic' for constraints")
     trace = Trace("frank-wolfe", ALMOST * tol, max_iter, time_limit, report, patience=PATIENCE)
-    if problem.is_kiefer_wolfowitz or problem.criterion is Criterion.D:
-        weights, ended, passes = d_design(canonical, trace, start)
-        return Outcome(weights, None, ended, trace.stats(passes))
+    if problem.is_kiefer_wolfowitz or problem.criterion in (Criterion.D, Criterion.AVERAGE):
+        return smooth_design(canonical, trace, start, sizes)
     if problem.criterion is Criterion.MINIMAX:
-        found = minimax_whole(canonical, trace)
-        if found is None:
-            found = minimax_design(canonical, trace, None if start is None else Start(start, proof))
-        return Outcome(found.weights, found.witness, found.ended, trace.stats(found.passes))
-    if problem.criterion is Criterion.AVERAGE:
-        weights, ended, passes = average_design(canonical, arm_screen(canonical), trace, start)
-        return Outcome(weights, None, ended, trace.stats(passes))
+        return minimax_design(canonical, trace, None if start is None else Start(start, witness), sizes)
     raise SolverError(f"Frank-Wolfe does not handle this criterion ({problem.criterion.value}); use method='conic'")

@@ -12,30 +12,30 @@ Violators that differ from one another join the working sets, members of no use 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness
-from convexdesign.frankwolfe.arm_screen import arm_screen
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
-from convexdesign.frankwolfe.found import Found
-from convexdesign.frankwolfe.minimax_start import first_members, related_members
-from convexdesign.frankwolfe.screen import Priced, Screen
+from convexdesign.frankwolfe.pricing import Pricing, arm_screen, target_pricing
+from convexdesign.frankwolfe.screen import SIZES, Priced, Screen, Sizes
+from convexdesign.frankwolfe.start import Start, first_members, related_members
 from convexdesign.frankwolfe.symmetric import combine
-from convexdesign.frankwolfe.target_pricing import Pricing, target_pricing
 from convexdesign.frankwolfe.trace import Trace
-from convexdesign.frankwolfe.warm_start import Start
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.negligible import without_least_leverage
-from convexdesign.outcome import Status
-from convexdesign.problem import Canonical
+from convexdesign.outcome import Outcome, Status
+from convexdesign.problem import Canonical, PairTargets, VectorTargets
 from convexdesign.problem.responses import squares, stacked
-from convexdesign.typing import Floats
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["minimax_design"]
 
 
+# Interior point steps of one master.
+MOST_STEPS = 60
 # The master is solved to this share of the gap: until nothing is missing its answer only serves the next pricing.
 MASTER_SHARE = 0.1
 # Once nothing is missing, to this share of the gap asked for.
@@ -48,22 +48,47 @@ NEAR = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A master over these arms and targets with its answer, ready for pricing.
+    """A master over these arms and targets with its answer.
 
-    factor F (r, r): FF' = C; root R (r, r): RR' = CSC; held = tr(CSC A0); hits = sum_j mu_j (v_j'Cv_j)^2; variances
-    v'Cv of the member targets and sensitivities y'CSCy + held of the member arms; images F'v (m, r) of the targets.
+    factor F (r, r): FF' = C; images F'v (m, r) and variances v'Cv of the member targets.
     """
 
     arms: WorkingSet
     targets: WorkingSet
     answer: CorrectedMinimax
+    prior: Floats | None
     factor: Floats
-    root: Floats
-    held: float
-    hits: float
-    variances: Floats
-    sensitivities: Floats
     images: Floats
+    variances: Floats
+
+    @classmethod
+    def of(cls, arms: WorkingSet, targets: WorkingSet, prior: Floats | None, answer: CorrectedMinimax) -> Point:
+        """The point of an answer."""
+        lower, _ = dpotrf(combine(stacked(arms.vectors).T, answer.weights, prior), lower=1)
+        factor = dtrtri(lower, lower=1)[0].T
+        images = targets.vectors @ factor
+        return cls(arms, targets, answer, prior, factor, images, np.einsum("jk,jk->j", images, images))
+
+    @cached_property
+    def root(self) -> Floats:
+        """R (r, r) with RR' = CSC."""
+        eigenvalues, axes = np.linalg.eigh((self.images.T * self.answer.multipliers) @ self.images)
+        return np.asarray(self.factor @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0))))
+
+    @cached_property
+    def held(self) -> float:
+        """tr(CSC A0)."""
+        return 0.0 if self.prior is None else float(np.vdot(self.root, self.prior @ self.root))
+
+    @cached_property
+    def sensitivities(self) -> Floats:
+        """y'CSCy + held of the member arms."""
+        return squares(self.arms.vectors @ self.root) + self.held
+
+    @cached_property
+    def hits(self) -> float:
+        """sum_j mu_j (v_j'Cv_j)^2."""
+        return float(self.answer.multipliers @ self.variances**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +105,20 @@ class Prices:
     settled: bool
 
 
-def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = None) -> Found:
+def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = None, sizes: Sizes = SIZES) -> Outcome:
     """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
     tol = trace.tol
-    arm_prices, target_prices = arm_screen(canonical, pass_first=True), target_pricing(canonical)
-    arms, targets, master_tol = _first_master(canonical, arm_prices, target_prices, start, tol)
+    small = _whole(canonical, trace, sizes)
+    if small is not None:
+        return small
+    arm_prices, target_prices = arm_screen(canonical, pass_first=True, sizes=sizes), target_pricing(canonical, sizes)
+    arms, targets, master_tol = _first_master(canonical, arm_prices, target_prices, start, tol, sizes)
     best: tuple[float, Point] | None = None
     forgot_at = np.inf
     while True:
         point = _solve_master(arms, targets, canonical.prior, master_tol, trace)
         prices = _price(point, arm_prices, target_prices, tol)
-        _record(canonical, trace, point, prices)
+        _record(canonical, trace, point, prices.value, prices.gap)
         if best is None or prices.gap < best[0]:
             best = prices.gap, point
         ended = trace.limit_reached()
@@ -104,11 +132,54 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = Non
         master_tol = FINAL_SHARE * tol
         if not prices.settled:
             master_tol = max(MASTER_SHARE * min(prices.gap, 1.0), master_tol)
-    return _found(canonical, best[1], ended, arm_prices.passes, 0.5 * (tol - best[0]))
+    return _outcome(canonical, trace, best[1], best[0], ended, arm_prices.passes)
+
+
+def _whole(canonical: Canonical, trace: Trace, sizes: Sizes) -> Outcome | None:
+    """The design by one master that holds every arm and every target, so that nothing is left to price.
+
+    None for larger problems, or where it falls short of the tolerance. Elimination loops solve thousands of problems with a
+    handful of arms: what they cost is calls, not arithmetic.
+    """
+    index, n = _few_targets(canonical, sizes.whole), canonical.problem.arms.n
+    if index is None or n > sizes.whole:
+        return None
+    everyone = np.arange(n)
+    arms = WorkingSet(everyone, canonical.whiten_arms(everyone))
+    targets = WorkingSet(index, canonical.whiten_targets(index))
+    # A zero target (an oracle's best item) wants nothing, and has no logarithm.
+    wanted = targets.vectors.any(axis=1)
+    if not wanted.all():
+        targets = WorkingSet(index[wanted], targets.vectors[wanted])
+    answer = correct_minimax(
+        arms.vectors, targets.vectors, 0.5 * trace.tol, canonical.prior, None, min(MOST_STEPS, trace.iterations_left)
+    )
+    trace.iterations += answer.steps
+    ended = trace.limit_reached()
+    if answer.gap > trace.tol and ended is None:
+        return None
+    point = Point.of(arms, targets, canonical.prior, answer)
+    _record(canonical, trace, point, float(point.variances.max()), answer.gap)
+    return _outcome(canonical, trace, point, answer.gap, ended if answer.gap > trace.tol else None, 0)
+
+
+def _few_targets(canonical: Canonical, most: int) -> Indices | None:
+    """The indices of all targets, if they are few."""
+    targets = canonical.problem.targets
+    if targets.m > most:
+        return None
+    if isinstance(targets, PairTargets):
+        return targets.all()
+    return np.arange(targets.m) if isinstance(targets, VectorTargets) else None
 
 
 def _first_master(
-    canonical: Canonical, arm_prices: Screen, target_prices: Pricing, start: Start | None, tol: float
+    canonical: Canonical,
+    arm_prices: Screen,
+    target_prices: Pricing,
+    start: Start | None,
+    tol: float,
+    sizes: Sizes,
 ) -> tuple[WorkingSet, WorkingSet, float]:
     """The first arms and targets, and how far to solve over them.
 
@@ -120,12 +191,12 @@ def _first_master(
         arms, targets = related
         assert arms.weights is not None
         assert targets.weights is not None
-        point = _point(arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0))
+        point = Point.of(arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0))
         prices = _price(point, arm_prices, target_prices, tol)
         if prices.gap <= NEAR:
             arms, targets, _ = _next_master(point, prices, False, tol)
             return arms, targets, max(MASTER_SHARE * min(prices.gap, 1.0), FINAL_SHARE * tol)
-    arms, targets = first_members(canonical, arm_prices, target_prices)
+    arms, targets = first_members(canonical, arm_prices, target_prices, sizes)
     # All the way at once where everything is in the master already.
     everything = arms.size == canonical.problem.arms.n and targets.size == canonical.problem.targets.m
     return arms, targets, 0.5 * tol if everything else MASTER_SHARE
@@ -135,22 +206,11 @@ def _solve_master(
     arms: WorkingSet, targets: WorkingSet, prior: Floats | None, master_tol: float, trace: Trace
 ) -> Point:
     warm = None if arms.weights is None or targets.weights is None else (arms.weights, targets.weights)
-    answer = correct_minimax(arms.vectors, targets.vectors, master_tol, prior, warm, min(60, trace.iterations_left))
+    answer = correct_minimax(
+        arms.vectors, targets.vectors, master_tol, prior, warm, min(MOST_STEPS, trace.iterations_left)
+    )
     trace.iterations += answer.steps
-    return _point(arms, targets, prior, answer)
-
-
-def _point(arms: WorkingSet, targets: WorkingSet, prior: Floats | None, answer: CorrectedMinimax) -> Point:
-    lower, _ = dpotrf(combine(stacked(arms.vectors).T, answer.weights, prior), lower=1)
-    factor = dtrtri(lower, lower=1)[0].T
-    images = targets.vectors @ factor
-    variances = np.einsum("jk,jk->j", images, images)
-    eigenvalues, axes = np.linalg.eigh((images.T * answer.multipliers) @ images)
-    root = factor @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0)))
-    held = 0.0 if prior is None else float(np.vdot(root, prior @ root))
-    sensitivities = squares(arms.vectors @ root) + held
-    hits = float(answer.multipliers @ variances**2)
-    return Point(arms, targets, answer, factor, root, held, hits, variances, sensitivities, images)
+    return Point.of(arms, targets, prior, answer)
 
 
 def _price(point: Point, arms: Pricing, targets: Pricing, tol: float) -> Prices:
@@ -188,15 +248,18 @@ def _members(point: Point, gap: float, forget: bool) -> tuple[WorkingSet, Workin
     return point.arms.kept(arms, w), point.targets.kept(targets, mu)
 
 
-def _record(canonical: Canonical, trace: Trace, point: Point, prices: Prices) -> None:
-    value = prices.value * canonical.target_scale
+def _record(canonical: Canonical, trace: Trace, point: Point, value: float, gap: float) -> None:
+    value = value * canonical.target_scale
     support = int(np.count_nonzero(point.answer.weights > 1e-9))
-    trace.record(value, value / (1.0 + prices.gap), prices.gap, support, point.targets.size)
+    trace.record(value, value / (1.0 + gap), gap, support, point.targets.size)
 
 
-def _found(canonical: Canonical, point: Point, ended: Status | None, passes: float, allowance: float) -> Found:
+def _outcome(
+    canonical: Canonical, trace: Trace, point: Point, gap: float, ended: Status | None, passes: int
+) -> Outcome:
     leverages = point.answer.weights * squares(point.arms.vectors @ point.factor)
     weights = np.zeros(canonical.problem.arms.n)
-    weights[point.arms.index] = without_least_leverage(point.answer.weights, leverages, allowance)
+    weights[point.arms.index] = without_least_leverage(point.answer.weights, leverages, 0.5 * (trace.tol - gap))
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T
-    return Found(weights, Witness.found(canonical, point.targets.index, vectors), ended, passes)
+    witness = Witness.found(canonical, point.targets.index, vectors)
+    return Outcome(weights, witness, ended, trace.stats(passes))

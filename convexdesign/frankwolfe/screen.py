@@ -4,9 +4,9 @@ A pass at F_0 gives q_i = |F_0'x_i|^2 for every i. Whatever the next F is,
 
     |F'x_i|^2 <= lambda q_i,      lambda = the largest eigenvalue of F'(F_0 F_0')^-1 F,
 
-so a vector with small q_i cannot be among the largest values for some time. Only the front, the vectors with the
-largest q_i, is evaluated from then on; the bound proves that nothing behind it exceeds a given level. Where it
-proves nothing any more, the front is extended down to level / lambda if that is not too far, otherwise a new pass is
+so a vector with small q_i cannot be among the largest values for some time. Only the candidate set, the vectors with the
+largest q_i, is evaluated from then on; the bound proves that nothing outside it exceeds a given level. Where it
+proves nothing any more, the set is extended down to level / lambda if that is not too far, otherwise a new pass is
 made. This is what keeps a solve over a million arms at one or two passes.
 """
 
@@ -17,26 +17,46 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.problem.pairs import FEW_PAIRS
 from convexdesign.problem.responses import squares
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["FEW_ENTRIES", "Priced", "Screen"]
+__all__ = ["SIZES", "Priced", "Screen", "Sizes"]
 
 
-# Vectors of up to so many entries are all in the front: evaluating them costs no more than the rest of a step.
-FEW_ENTRIES = 100_000
-# The front: this share of all vectors, and all of them where they are few.
-SHARE = 0.02
-SMALLEST_FRONT = 5000
-# Extending the front copies vectors; beyond this share of all a pass is cheaper.
-WIDEST_FRONT = 0.05
 # Eigenvalues of F_0 F_0' are lifted to this share of their mean: a matrix that ignores a direction bounds nothing in it.
 LIFT = 0.1
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """From which sizes on the ways of large problems are the faster: benchmarks/large_arms.py and many_items.py measure them.
+
+    whole: up to so many arms and as many targets, everything is in one master; first_targets: up to so many, all of these
+    are in the first. few_entries: vectors of up to so many entries are all candidates, since evaluating them costs no more
+    than the rest of a step. Otherwise the candidate set holds a share of all vectors, and no fewer than `fewest`; extending it
+    copies vectors, and beyond the share `widest` of all a pass is cheaper. few_pairs: up to so many pairs of items are all
+    candidates, otherwise `pairs` between full scans; few_items: those whose pairs come first where items are more than twice
+    as many.
+    """
+
+    whole: int = 64
+    first_targets: int = 64
+    few_entries: int = 100_000
+    share: float = 0.02
+    fewest: int = 5000
+    widest: float = 0.05
+    few_pairs: int = FEW_PAIRS
+    pairs: int = 50_000
+    few_items: int = 1500
+
+
+SIZES = Sizes()
+
+
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """Vectors (k, r) of the front with their indices and values; below: no vector at all exceeds the level.
+    """Vectors (k, r) of the candidate set with their indices and values; below: no vector at all exceeds the level.
 
     Arms with several responses are groups (k, l, r) of vectors, their values sums.
     """
@@ -46,15 +66,11 @@ class Priced:
     values: Floats
     below: bool
 
-    def at(self, factor: Floats) -> Priced:
-        """The same vectors with their values at another F; nothing is known of others."""
-        return Priced(self.index, self.vectors, squares(self.vectors @ factor), False)
-
 
 class Screen:
-    """The state between pricings: the front and, once a pass was made, q for all vectors.
+    """The state between pricings: the candidate set and, once a pass was made, q for all vectors.
 
-    values: F (r, k) -> |F'x_i|^2 for all n vectors; take: indices -> vectors (k, r). The front may begin as any sample,
+    values: F (r, k) -> |F'x_i|^2 for all n vectors; take: indices -> vectors (k, r). The set may begin as any sample,
     which then holds until nothing in it exceeds the level, or empty, so that a pass comes first.
     """
 
@@ -63,49 +79,50 @@ class Screen:
         values: Callable[[Floats], Floats],
         take: Callable[[Indices], Floats],
         n: int,
-        front: Indices,
-        vectors: Floats | None = None,
+        candidates: Indices,
+        sizes: Sizes = SIZES,
     ):
         self.values = values
         self.take = take
         self.n = n
-        self.front = front
-        self.vectors = take(front) if vectors is None else vectors
+        self.sizes = sizes
+        self.candidates = candidates
+        self.vectors = take(candidates)
         self.passes = 0
         self._q: Floats | None = None
         self._inverse: Floats | None = None
         self._lift = np.empty((0, 0))
-        self._behind = np.inf if front.size < n else -np.inf
-        self._stale = False
+        self._behind = np.inf if candidates.size < n else -np.inf
+        self._outdated = False
 
     @classmethod
     def of_all(cls, take: Callable[[Indices], Floats], index: Indices) -> Screen:
-        """A screen whose front is everything there is: nothing is behind it, and no pass is ever made."""
+        """A screen whose candidate set is everything there is: and no pass is ever made."""
         return cls(lambda F: np.empty(0), take, index.size, index)
 
     def price(self, factor: Floats, level: float) -> Priced:
-        """Values of the front at F: some exceed the level, or it is proven that none anywhere does."""
-        if self._stale:
-            self._renew_front()
-        values = self._front_values(factor)
+        """Values of the candidates at F: some exceed the level, or it is proven that none anywhere does."""
+        if self._outdated:
+            self._renew_candidates()
+        values = self._candidate_values(factor)
         if values.max(initial=0.0) <= level and not self._proven(factor, level):
-            if not self._extend(level / self._stretch(factor)):
+            if not self._extend(level / self._growth_bound(factor)):
                 if self._pass(factor) <= level:
-                    return Priced(self.front, self.vectors, values, True)
-                self._renew_front()
-            values = self._front_values(factor)
+                    return Priced(self.candidates, self.vectors, values, True)
+                self._renew_candidates()
+            values = self._candidate_values(factor)
         below = bool(values.max(initial=0.0) <= level) and self._proven(factor, level)
-        return Priced(self.front, self.vectors, values, below)
+        return Priced(self.candidates, self.vectors, values, below)
 
     def look_over(self, factor: Floats) -> None:
-        """A pass over all vectors now: the front is made of those with the largest |F'x_i|^2 at this F."""
+        """A pass over all vectors now: the candidate set is made of those with the largest |F'x_i|^2 at this F."""
         self._pass(factor)
-        self._renew_front()
+        self._renew_candidates()
 
-    def _front_values(self, factor: Floats) -> Floats:
+    def _candidate_values(self, factor: Floats) -> Floats:
         return squares(self.vectors @ factor)
 
-    def _stretch(self, factor: Floats) -> float:
+    def _growth_bound(self, factor: Floats) -> float:
         if self._inverse is None:
             return np.inf
         # The margin covers the rounding of the eigenvalue.
@@ -114,39 +131,39 @@ class Screen:
     def _proven(self, factor: Floats, level: float) -> bool:
         if self._behind <= 0.0:
             return True
-        return bool(np.isfinite(self._behind)) and self._stretch(factor) * self._behind <= level
+        return bool(np.isfinite(self._behind)) and self._growth_bound(factor) * self._behind <= level
 
     def _extend(self, cut: float) -> bool:
         if self._q is None:
             return False
-        front = np.flatnonzero(self._q > cut)
-        if front.size > max(WIDEST_FRONT * self.n, SMALLEST_FRONT):
+        chosen = np.flatnonzero(self._q > cut)
+        if chosen.size > max(self.sizes.widest * self.n, self.sizes.fewest):
             return False
-        self.front, self.vectors, self._behind = front, self.take(front), cut
+        self.candidates, self.vectors, self._behind = chosen, self.take(chosen), cut
         return True
 
     def _pass(self, factor: Floats) -> float:
-        """q for all vectors at this F, and the largest. The front is renewed when next it is needed."""
+        """q for all vectors at this F, and the largest. The candidate set is renewed when next it is needed."""
         eigenvalues, vectors = np.linalg.eigh(factor @ factor.T)
         lifted = np.maximum(eigenvalues, LIFT * eigenvalues.mean())
         self._q = self.values(factor)
         self._lift = vectors * np.sqrt(lifted - np.maximum(eigenvalues, 0.0))
         self._inverse = vectors.T / np.sqrt(lifted)[:, None]
-        self._stale = True
+        self._outdated = True
         self.passes += 1
         return float(self._q.max())
 
-    def _renew_front(self) -> None:
+    def _renew_candidates(self) -> None:
         """The vectors with the largest q, and where that is lifted also those with the largest true values."""
         assert self._q is not None
-        size = max(int(SHARE * self.n), SMALLEST_FRONT)
-        front = self._q >= _largest(self._q, size)
+        size = max(int(self.sizes.share * self.n), self.sizes.fewest)
+        chosen = self._q >= _largest(self._q, size)
         if self._lift.any():
             self._q += self.values(self._lift[:, self._lift.any(axis=0)])
         self._behind = _largest(self._q, size)
-        self.front = np.flatnonzero(front | (self._q >= self._behind))
-        self.vectors = self.take(self.front)
-        self._stale = False
+        self.candidates = np.flatnonzero(chosen | (self._q >= self._behind))
+        self.vectors = self.take(self.candidates)
+        self._outdated = False
 
 
 def _largest(values: Floats, k: int) -> float:

@@ -11,14 +11,16 @@ Y (r, n k), and N_i the sum of their u u' (plus A0): all functions then sum over
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from convexdesign.typing import Floats
 
-__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "summed", "summed_blocks"]
+__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "shifted_gram", "summed", "summed_blocks"]
 
 
 def summed(values: Floats, responses: int) -> Floats:
@@ -54,6 +56,38 @@ def gram(Y: Floats, prior: Floats | None = None, responses: int = 1) -> Floats:
         cross = inner(Y, prior, responses=responses)
         products += cross[:, None] + cross + np.vdot(prior, prior)
     return products
+
+
+def shifted_gram(
+    Y: Floats, prior: Floats | None, diagonal: Floats, most_dense: int, rounds: int = 1
+) -> Callable[[Floats], Floats] | None:
+    """The map x -> (G + diag(diagonal))^-1 x, G = gram(Y); None where rounding makes it indefinite.
+
+    Beyond most_dense arms it works in the p coordinates, G = S'S: (S'S + D)^-1 x = D^-1 (x - S'(I + S D^-1 S')^-1 S D^-1 x).
+    There further rounds refine, as is needed where the diagonal spans many orders of magnitude.
+    """
+    n = diagonal.size
+    responses = Y.shape[1] // n
+    dense = n <= most_dense
+    S = Y if dense else coordinates(Y, prior, responses)
+    matrix = gram(Y, prior, responses) if dense else (S / diagonal) @ S.T
+    matrix.ravel()[:: len(matrix) + 1] += diagonal if dense else 1.0
+    factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    if info:
+        return None
+    if dense:
+        return lambda x: np.asarray(dpotrs(factor, x, lower=1)[0])
+
+    def solve(x: Floats) -> Floats:
+        solution, rest = np.zeros(n), x
+        for k in range(rounds):
+            if k:
+                rest = x - diagonal * solution - S.T @ (S @ solution)
+            inside, _ = dpotrs(factor, S @ (rest / diagonal), lower=1)
+            solution = solution + (rest - S.T @ inside) / diagonal
+        return solution
+
+    return solve
 
 
 def columns(Y: Floats, index: NDArray[np.intp], responses: int = 1) -> Floats:

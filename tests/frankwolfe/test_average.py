@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import convexdesign as cd
-from convexdesign.frankwolfe.corrective_average import correct_average
-from convexdesign.frankwolfe.corrective_d import correct_d
+from convexdesign.frankwolfe.corrective_smooth import correct_average, correct_d
 from convexdesign.frankwolfe.trace import Trace
 
 P = cd.DesignProblem

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import cho_factor, cho_solve
 
-from convexdesign.frankwolfe.corrective_d import correct_d
+from convexdesign.frankwolfe.corrective_smooth import correct_d
 from convexdesign.frankwolfe.d_interior import d_interior
-from convexdesign.frankwolfe.d_state import d_state
 
 shapes = st.sampled_from(
     ("gauss", "sphere", "ball", "signs", "collinear", "polynomial", "grid", "duplicates", "scales", "unequal")
@@ -54,7 +53,7 @@ def test_the_interior_point_alone_reaches_it_too(whitened, shape, d, n, seed, pr
     r = U.shape[1]
     A0 = some_prior(r, seed) if prior else None
     columns = np.asfortranarray(U.T)
-    state, _ = d_interior(d_state(columns, np.full(n, r / n), A0), columns, A0, 1e-8)
+    state, _ = d_interior(np.full(n, r / n), columns, A0, 1e-8)
     assert certified_gap(U, state.weights / state.weights.sum(), A0) <= 1.001e-8
 
 

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.linalg import cholesky, solve_triangular
 
 from convexdesign.frankwolfe.corrective_minimax import correct_minimax
-from convexdesign.frankwolfe.dense_system import DenseSystem
-from convexdesign.frankwolfe.matrix_space import MatrixSpaceSystem
-from convexdesign.frankwolfe.minimax_state import whitened as whiten
+from convexdesign.frankwolfe.minimax_systems import DenseSystem, MatrixSpaceSystem
+from convexdesign.frankwolfe.minimax_systems import whitened as whiten
 
 shapes = st.sampled_from(
     ("gauss", "sphere", "ball", "signs", "collinear", "polynomial", "grid", "duplicates", "scales", "unequal")

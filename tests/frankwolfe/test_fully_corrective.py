@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import convexdesign as cd
 from convexdesign.certificate import certify
-from convexdesign.frankwolfe import arm_screen, frank_wolfe, minimax_start, minimax_whole, screen, target_pricing
+from convexdesign.frankwolfe import Sizes, frank_wolfe
 from convexdesign.problem import canonicalise, pairs
 
 P = cd.DesignProblem
@@ -52,18 +52,8 @@ def a_problem(kind, n, d, seed, shape="gauss"):
     raise AssertionError(kind)
 
 
-@pytest.fixture
-def small_screens(monkeypatch):
-    """Makes small problems take the path of large ones: fronts of a few vectors, passes, extensions, pair scans."""
-    monkeypatch.setattr(screen, "SMALLEST_FRONT", 15)
-    for module in (arm_screen, target_pricing):
-        monkeypatch.setattr(module, "FEW_ENTRIES", 100)
-    monkeypatch.setattr(target_pricing, "FEW_PAIRS", 10)
-    monkeypatch.setattr(target_pricing, "PAIRS", 30)
-    monkeypatch.setattr(target_pricing, "FEW_ITEMS", 20)
-    monkeypatch.setattr(minimax_start, "FEW", 8)
-    monkeypatch.setattr(minimax_whole, "FEW", 0)
-    monkeypatch.setattr(pairs, "FEW_PAIRS", 10)
+# Makes small problems take the path of large ones: few candidates, passes, extensions, pair scans.
+SMALL = Sizes(whole=0, first_targets=8, few_entries=100, fewest=15, few_pairs=10, pairs=30, few_items=20)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +65,15 @@ def small_screens(monkeypatch):
         if (kind, shape) != ("best-arm", "copies")  # copies of the best arm tie with it, which is refused
     ],
 )
-def test_large_and_small_paths_certify_alike(kind, shape, small_screens):
+def test_large_and_small_paths_certify_alike(kind, shape, monkeypatch):
+    monkeypatch.setattr(pairs, "FEW_PAIRS", 10)
     for seed in range(3):
         canonical = canonicalise(a_problem(kind, 300, 4, seed, shape))
-        outcome = frank_wolfe(canonical, tol=1e-6)
+        outcome = frank_wolfe(canonical, tol=1e-6, sizes=SMALL)
         certificate = certify(canonical, outcome.weights, outcome.witness)
         assert outcome.ended is None
         assert certificate.gap <= 1.01e-6, (kind, shape, seed)
-        # Fronts of fifteen vectors go stale soon, but not at every step.
+        # Fifteen candidates are outdated soon, but not at every step.
         assert outcome.stats.passes <= 40
 
 
@@ -98,10 +89,7 @@ def test_large_and_small_paths_certify_alike(kind, shape, small_screens):
 )
 def test_certifies_any_tolerance(kind, shape, n, d, seed, tol, whole):
     canonical = canonicalise(a_problem(kind, n, d, seed, shape))
-    with pytest.MonkeyPatch.context() as patch:
-        if not whole:
-            patch.setattr(minimax_whole, "FEW", 0)
-        outcome = frank_wolfe(canonical, tol=tol)
+    outcome = frank_wolfe(canonical, tol=tol, sizes=Sizes() if whole else Sizes(whole=0))
     certificate = certify(canonical, outcome.weights, outcome.witness)
     assert certificate.gap <= 1.01 * tol + 1e-11
     assert outcome.weights.sum() == pytest.approx(1)

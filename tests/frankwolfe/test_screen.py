@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convexdesign.frankwolfe import screen as module
-from convexdesign.frankwolfe.screen import Screen
+from convexdesign.frankwolfe.screen import Screen, Sizes
 
 
 def values(X, F):
@@ -30,28 +29,26 @@ def random_factor(rng, r, singular):
 def test_below_means_below_for_every_vector(n, r, seed, begin, drift, singular):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, r)) * 10.0 ** rng.uniform(-1, 1, (n, 1))
-    front = {"empty": np.arange(0), "sample": np.arange(0, n, 7), "all": np.arange(n)}[begin]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SMALLEST_FRONT", 5)
-        screen = Screen(lambda F: values(X, F), lambda i: X[i], n, front)
-        F = random_factor(rng, r, singular)
-        for _ in range(6):
-            truth = values(X, F)
-            level = float(np.quantile(truth, rng.uniform(0.5, 1.0)) * rng.choice([0.999999, 1.000001]))
-            priced = screen.price(F, level)
-            assert priced.values == pytest.approx(truth[priced.index], rel=1e-9)
-            assert priced.vectors == pytest.approx(X[priced.index])
-            if truth.max() > level * (1 + 1e-9):
-                # Violators exist, so at least one is shown.
-                assert priced.values.max() > level
-            if priced.below:
-                assert truth.max() <= level * (1 + 1e-9)
-            else:
-                assert priced.values.max() > level
-            F = F + drift * F.std() * rng.standard_normal(F.shape)
+    candidates = {"empty": np.arange(0), "sample": np.arange(0, n, 7), "all": np.arange(n)}[begin]
+    screen = Screen(lambda F: values(X, F), lambda i: X[i], n, candidates, Sizes(fewest=5))
+    F = random_factor(rng, r, singular)
+    for _ in range(6):
+        truth = values(X, F)
+        level = float(np.quantile(truth, rng.uniform(0.5, 1.0)) * rng.choice([0.999999, 1.000001]))
+        priced = screen.price(F, level)
+        assert priced.values == pytest.approx(truth[priced.index], rel=1e-9)
+        assert priced.vectors == pytest.approx(X[priced.index])
+        if truth.max() > level * (1 + 1e-9):
+            # Violators exist, so at least one is shown.
+            assert priced.values.max() > level
+        if priced.below:
+            assert truth.max() <= level * (1 + 1e-9)
+        else:
+            assert priced.values.max() > level
+        F = F + drift * F.std() * rng.standard_normal(F.shape)
 
 
-def test_a_front_of_everything_never_needs_a_pass():
+def test_a_candidate_set_of_everything_never_needs_a_pass():
     X = np.random.default_rng(0).standard_normal((50, 3))
     screen = Screen.of_all(lambda i: X[i], np.arange(50))
     for scale in (1.0, 2.0, 0.1):

@@ -1,12 +1,27 @@
-"""What the classic first-order methods share: gradient, value and certificate at given weights, from one pass.
+"""The classic first-order methods, to be compared with: Frank-Wolfe, that with away steps, and the multiplicative algorithm.
 
-For log det (D, and G by Kiefer-Wolfowitz) the gradient is q_i = tr(A^-1 N_i), N_i = y_i y_i' + A0. For the minimax
-problem the maximum has one subgradient per worst target v, (y_i'A^-1v)^2: following it is what most published code
-does. The bound is better than the method: it uses the targets met so far together, weighted as the steps weighted them.
+- *frank-wolfe-vanilla*: w <- (1 - a) w + a e_i towards the arm of largest slope, with the textbook step a = 2/(k+2). On a
+  maximum of variances, which is not smooth, it follows one worst target while others wait, and hovers a percent or so above
+  the optimum for thousands of steps. Frank and Wolfe (1956); Jaggi (2013) for the step.
+- *frank-wolfe-away*: weight may also leave the worst supported arm, whichever promises more. For log det the best step is known
+  in closed form (Fedorov 1972 towards an arm, Atwood 1973 away from one), and the method converges linearly (Todd and
+  Yildirim 2007). For a maximum of variances there is no such theory; the step is 2/(k+2), cut where a weight would become
+  negative.
+- *multiplicative*: every weight is multiplied by its own slope, relative to the mean. For log det, w_i <- w_i q_i / r increases
+  det A at every step (Silvey, Titterington and Torsney 1978; Yu 2010), slowly near the end. For the minimax problem both
+  sides move: the targets' multipliers grow with their variances, and the weights follow w_i <- w_i sqrt(s_i), s_i the
+  sensitivity of that average variance, which decreases it (Yu 2010).
+
+Gradient, value and certificate at given weights come from one pass. For log det (D, and G by Kiefer-Wolfowitz) the gradient
+is q_i = tr(A^-1 N_i), N_i = y_i y_i' + A0. For the minimax problem the maximum has one subgradient per worst target v,
+(y_i'A^-1v)^2: following it is what most published code does. The bound is better than the method: it uses the targets met so
+far together, weighted as the steps weighted them.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +34,7 @@ from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["FirstOrder", "Point", "uniform_start"]
+__all__ = ["CLASSIC", "classic"]
 
 
 DEFAULT_STEPS = 1000
@@ -45,6 +60,36 @@ class Point:
     factor: Floats
 
 
+def classic(
+    name: str,
+    canonical: Canonical,
+    *,
+    start: Floats | None = None,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """The best certified weights met by one of CLASSIC, with the witness of the best bound; DEFAULT_STEPS unless limited.
+
+    start (k,): weights of a related design. Raises SolverError for criteria and weight sets that these methods do not handle.
+    """
+    problem = canonical.problem
+    if not problem.weight_set.is_simplex:
+        raise SolverError(f"{name} works over all weights on the simplex; use method='conic' for constraints")
+    if problem.criterion not in (Criterion.MINIMAX, Criterion.D):
+        raise SolverError(f"{name} does not handle this criterion ({problem.criterion.value}); use method='conic'")
+    method = FirstOrder(canonical, Trace(name, tol, max_iter or DEFAULT_STEPS, time_limit, report))
+    weights, share = _uniform_start(canonical, start), 1.0
+    for k in itertools.count(1):
+        point = method.at(weights, share)
+        if point is None or method.done(point):
+            break
+        share = 2.0 / (k + 2.0)
+        weights = CLASSIC[name](method, point, share)
+    return method.outcome()
+
+
 @dataclass
 class FirstOrder:
     """Evaluates weights, remembers the best and, separately, the best bound, and records the history."""
@@ -55,24 +100,6 @@ class FirstOrder:
     proof: Point | None = None
     ended: Status | None = None
     met: dict[int, float] = field(default_factory=dict)
-
-    @classmethod
-    def begin(
-        cls,
-        name: str,
-        canonical: Canonical,
-        tol: float,
-        max_iter: int | None,
-        time_limit: float | None,
-        report: Report | None,
-    ) -> FirstOrder:
-        """Refuses what these methods do not handle; DEFAULT_STEPS iterations unless limited otherwise."""
-        problem = canonical.problem
-        if not problem.weight_set.is_simplex:
-            raise SolverError(f"{name} works over all weights on the simplex; use method='conic' for constraints")
-        if problem.criterion not in (Criterion.MINIMAX, Criterion.D):
-            raise SolverError(f"{name} does not handle this criterion ({problem.criterion.value}); use method='conic'")
-        return cls(canonical, Trace(name, tol, max_iter or DEFAULT_STEPS, time_limit, report))
 
     @property
     def follows_log_det(self) -> bool:
@@ -158,7 +185,7 @@ class FirstOrder:
         return self.canonical.problem.arms.quadratic(self.canonical.basis @ columns), held
 
 
-def uniform_start(canonical: Canonical, start: Floats | None) -> Floats:
+def _uniform_start(canonical: Canonical, start: Floats | None) -> Floats:
     """The weights given, mixed with a little of all arms, or uniform weights."""
     n = canonical.problem.arms.n
     uniform = np.full(n, 1.0 / n)
@@ -167,3 +194,57 @@ def uniform_start(canonical: Canonical, start: Floats | None) -> Floats:
     weights = np.zeros(n)
     weights[: start.size] = start
     return 0.99 * weights / weights.sum() + 0.01 * uniform
+
+
+def _towards(method: FirstOrder, point: Point, share: float) -> Floats:
+    """Towards the arm of largest slope."""
+    weights = (1.0 - share) * point.weights
+    weights[np.argmax(point.slope)] += share
+    return np.asarray(weights)
+
+
+def _towards_or_away(method: FirstOrder, point: Point, share: float) -> Floats:
+    """Towards the arm of largest slope or away from the supported one of least, whichever promises more."""
+    canonical = method.canonical
+    level = float(point.weights @ point.slope)
+    arm, longest = _direction(point, level)
+    step = share if longest > 0 else -share
+    if method.follows_log_det and canonical.prior is None and canonical.problem.responses == 1:
+        step = _log_det_step(float(point.slope[arm]), level)
+    step = float(np.clip(step, min(longest, 0.0), max(longest, 0.0)))
+    weights = (1.0 - step) * point.weights
+    weights[arm] = max(weights[arm] + step, 0.0)
+    return np.asarray(weights / weights.sum())
+
+
+def _multiplied(method: FirstOrder, point: Point, share: float) -> Floats:
+    """w_i q_i (log det) or w_i sqrt(s_i) (minimax), renormalised."""
+    power = 1.0 if method.follows_log_det else 0.5
+    weights = point.weights * (point.blend / point.blend.max()) ** power
+    weights = np.where(weights > 1e-14 * weights.max(), weights, 0.0)
+    return np.asarray(weights / weights.sum())
+
+
+def _direction(point: Point, level: float) -> tuple[int, float]:
+    """The arm to move towards (longest step 1) or away from (longest step negative: where its weight vanishes)."""
+    towards = int(np.argmax(point.slope))
+    supported = np.flatnonzero(point.weights)
+    worst = int(supported[np.argmin(point.slope.take(supported))])
+    w = float(point.weights[worst])
+    if w < 1.0 and level - point.slope[worst] > point.slope[towards] - level:
+        # The last bit of an arm without which nothing is measured must stay.
+        return worst, -w / (1.0 - w) * (1.0 - 1e-9 * (supported.size <= point.factor.shape[0]))
+    return towards, 1.0
+
+
+def _log_det_step(q: float, r: float) -> float:
+    """argmax of log det((1 - a) A + a y y'): a = (q/r - 1) / (q - 1), negative when q < r."""
+    return (q / r - 1.0) / (q - 1.0) if q > 1.0 else -np.inf
+
+
+# By the name of the method: the next weights, given a point and the share 2/(k+2) of step k.
+CLASSIC: dict[str, Callable[[FirstOrder, Point, float], Floats]] = {
+    "frank-wolfe-vanilla": _towards,
+    "frank-wolfe-away": _towards_or_away,
+    "multiplicative": _multiplied,
+}
