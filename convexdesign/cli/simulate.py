@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,24 +94,27 @@ def simulate(
     for name in names:
         named(name, ALGORITHMS, budget)
     world = world_of(read_problem(stated), noise)
-    settings = Settings(
-        world,
-        delta,
-        variance_bounds or (float(world.noise_variance.min()), float(world.noise_variance.max())),
-        known_variances,
-        burn_in,
-        epsilon,
-        max_samples,
-        budget,
-    )
+    least, most = float(world.noise_variance.min()), float(world.noise_variance.max())
+    told: dict[str, Any] = {
+        "delta": delta,
+        "epsilon": epsilon,
+        "max_samples": max_samples,
+        "variance_bounds": variance_bounds or (least, most),
+        "known_variances": world.noise_variance if known_variances else None,
+        "burn_in": burn_in,
+        "noise": "gaussian" if noise == "gaussian" else "sub-gaussian",
+        "budget": budget,
+        "theta": world.theta,
+        "noise_variance": world.noise_variance,
+    }
     # The bound is for answers that are right, which those right up to epsilon need not be, and for Gaussian noise.
-    bound = bound_of(settings) if epsilon == 0 and world.noise == "gaussian" else None
-    runs = run_all(names, settings, replications, jobs, seed, progress)
+    bound = bound_of(world, delta) if epsilon == 0 and world.noise == "gaussian" else None
+    runs = run_all(names, world, told, replications, jobs, seed, progress)
     table = summary(runs, bound)
     if output is not None:
-        runs.drop(columns=["answer", "doubt"]).to_csv(output, index=False)
-    whole = document(table, settings, replications, seed, bound)
-    respond(as_json, whole, lambda: show(table, settings, replications, bound))
+        runs.drop(columns=["answer", "violation"]).to_csv(output, index=False)
+    whole = document(table, world, told, replications, seed, bound)
+    respond(as_json, whole, lambda: show(table, world, told, replications, bound))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,20 +135,6 @@ class World:
     @property
     def items(self) -> Any:
         return self.problem.inputs["items"]
-
-
-@dataclass(frozen=True, eq=False)
-class Settings:
-    """What the algorithms are told beside arms, items and objective."""
-
-    world: World
-    delta: float
-    variance_bounds: tuple[float, float]
-    known_variances: bool
-    burn_in: str
-    epsilon: float
-    max_samples: int | None
-    budget: int | None
 
 
 def world_of(problem: DesignProblem, noise: str) -> World:
@@ -172,25 +160,9 @@ def world_of(problem: DesignProblem, noise: str) -> World:
     return World(problem, objective, theta, variance, noise, truth)
 
 
-def build(name: str, settings: Settings, rng: np.random.Generator) -> Identifier:
-    """The algorithm of a name, fresh, told what it takes of the settings; oracles the truth."""
-    world = settings.world
-    return ALGORITHMS[name].make(
-        world.arms,
-        world.items,
-        world.objective,
-        delta=settings.delta,
-        epsilon=settings.epsilon,
-        max_samples=settings.max_samples,
-        rng=rng,
-        variance_bounds=settings.variance_bounds,
-        known_variances=world.noise_variance if settings.known_variances else None,
-        burn_in=settings.burn_in,
-        noise="gaussian" if world.noise == "gaussian" else "sub-gaussian",
-        budget=settings.budget,
-        theta=world.theta,
-        noise_variance=world.noise_variance,
-    )
+def build(name: str, world: World, told: dict[str, Any], rng: np.random.Generator) -> Identifier:
+    """The algorithm of a name, fresh, told what it takes of all that is to be told; oracles the truth."""
+    return ALGORITHMS[name].make(world.arms, world.items, world.objective, rng=rng, **told)
 
 
 def environment(world: World, rng: np.random.Generator) -> LinearEnvironment:
@@ -205,7 +177,7 @@ class Watched:
 
     def __init__(self, algorithm: Identifier) -> None:
         self.algorithm = algorithm
-        self.doubt: str | None = None
+        self.violation: str | None = None
 
     @property
     def done(self) -> bool:
@@ -222,22 +194,22 @@ class Watched:
             self.algorithm.tell(batch, observations)
         for warning in caught:
             if issubclass(warning.category, GuaranteeWarning):
-                self.doubt = str(warning.message)
+                self.violation = str(warning.message)
             else:
                 warnings.warn(warning.message, stacklevel=2)
 
     def result(self) -> tuple[Result, str | None]:
-        return self.algorithm.result(), self.doubt
+        return self.algorithm.result(), self.violation
 
 
-def watched(name: str, settings: Settings, rng: np.random.Generator) -> Watched:
+def watched(name: str, world: World, told: dict[str, Any], rng: np.random.Generator) -> Watched:
     """The algorithm of a name, fresh, and watched."""
-    return Watched(build(name, settings, rng))
+    return Watched(build(name, world, told, rng))
 
 
 def record(world: World, found: tuple[Result, str | None], _: LinearEnvironment) -> dict[str, Any]:
     """What is kept of one run; an answer good up to the epsilon that it claims is right."""
-    result, doubt = found
+    result, violation = found
     undecided = result.status.name == "UNDECIDED"
     return {
         "samples": result.samples,
@@ -247,8 +219,8 @@ def record(world: World, found: tuple[Result, str | None], _: LinearEnvironment)
         "answer": result.answer,
         "undecided": undecided,
         "correct": not undecided and is_right(world, result.answer, result.epsilon),
-        "void": doubt is not None,
-        "doubt": doubt,
+        "void": violation is not None,
+        "violation": violation,
     }
 
 
@@ -266,7 +238,7 @@ def is_right(world: World, answer: tuple[int, ...], epsilon: float) -> bool:
 
 
 def run_all(
-    names: list[str], settings: Settings, replications: int, jobs: int, seed: int, progress: bool
+    names: list[str], world: World, told: dict[str, Any], replications: int, jobs: int, seed: int, progress: bool
 ) -> pd.DataFrame:
     """One row a run: algorithm, replication, seed, and what `record` keeps."""
     import numpy as np
@@ -275,28 +247,24 @@ def run_all(
     from convexdesign.simulation import replicate
 
     # What is wrong with the settings is said here, before the work, not by a worker.
-    environment(settings.world, np.random.default_rng(0))
+    environment(world, np.random.default_rng(0))
     for name in names:
-        build(name, settings, np.random.default_rng(0))
+        build(name, world, told, np.random.default_rng(0))
     frames = []
     for name in names:
-        make: Callable[..., Any] = partial(watched, name, settings)
         if progress:
             say(f"{name}: {replications} runs")
-        world = settings.world
-        rows = replicate(
-            make,
+        make, make_world, kept = (
+            partial(watched, name, world, told),
             partial(environment, world),
-            replications,
-            jobs,
-            seed,
-            progress,
-            record=partial(record, world),
+            partial(record, world),
         )
+        rows = replicate(make, make_world, replications, jobs, seed, progress, record=kept)
         rows.insert(0, "algorithm", name)
-        doubts = rows["doubt"].dropna()
-        if len(doubts):
-            say(f"warning: {name}: void in {len(doubts):,} of {counted(len(rows), 'run')}; the first: {doubts.iloc[0]}")
+        violations = rows["violation"].dropna()
+        if len(violations):
+            void = f"void in {len(violations):,} of {counted(len(rows), 'run')}; the first: {violations.iloc[0]}"
+            say(f"warning: {name}: {void}")
         frames.append(rows)
     return pd.concat(frames, ignore_index=True)
 
@@ -310,27 +278,25 @@ def summary(runs: pd.DataFrame, bound: float | None) -> pd.DataFrame:
     return table.join(groups[["burn_in_samples", "rounds"]].mean()).join(groups["void"].sum()).reset_index()
 
 
-def bound_of(settings: Settings) -> float:
+def bound_of(world: World, delta: float) -> float:
     """No algorithm that errs with probability at most delta, whatever theta, takes fewer samples on average."""
     from convexdesign.identification import lower_bound
 
-    world = settings.world
-    return lower_bound(world.arms, world.items, world.theta, world.objective, world.noise_variance, settings.delta)
+    return lower_bound(world.arms, world.items, world.theta, world.objective, world.noise_variance, delta)
 
 
 def document(
-    table: pd.DataFrame, settings: Settings, replications: int, seed: int, bound: float | None
+    table: pd.DataFrame, world: World, told: dict[str, Any], replications: int, seed: int, bound: float | None
 ) -> dict[str, Any]:
     """The table and all that it depends on."""
-    world = settings.world
     return {
         "problem": problem_document(world.problem),
         "truth": list(world.truth),
-        "delta": settings.delta,
-        "epsilon": settings.epsilon,
+        "delta": told["delta"],
+        "epsilon": told["epsilon"],
         "noise": world.noise,
-        "variance_bounds": list(settings.variance_bounds),
-        "known_variances": settings.known_variances,
+        "variance_bounds": list(told["variance_bounds"]),
+        "known_variances": told["known_variances"] is not None,
         "replications": replications,
         "seed": seed,
         "lower_bound": bound,
@@ -338,17 +304,17 @@ def document(
     }
 
 
-def show(table: pd.DataFrame, settings: Settings, replications: int, bound: float | None) -> None:
+def show(table: pd.DataFrame, world: World, told: dict[str, Any], replications: int, bound: float | None) -> None:
     """The table for a reader."""
-    world, (low, high) = settings.world, settings.variance_bounds
-    names = world.items.names
+    names, (low, high) = world.items.names, told["variance_bounds"]
     answer = ", ".join(str(i) if names is None else names[i] for i in world.truth) or "no item"
     what = "the best item" if world.problem.kind == KINDS[0] else f"items above {world.objective.threshold:g}"
     print_line(f"{what}: {answer}; {counted(world.problem.n_arms, 'arm')}, {counted(world.items.n, 'item')}")
-    print_line(f"{counted(replications, 'run')} each, {world.noise} noise, delta {settings.delta:g}")
+    print_line(f"{counted(replications, 'run')} each, {world.noise} noise, delta {told['delta']:g}")
     least = "" if bound is None else f"; no algorithm needs fewer than {bound:,.0f} on average"
-    told = "known variances where an algorithm uses them" if settings.known_variances else "variances unknown"
-    print_line(f"{told}, bounds {low:g} to {high:g}{least}")
+    known = told["known_variances"] is not None
+    variances = "known variances where an algorithm uses them" if known else "variances unknown"
+    print_line(f"{variances}, bounds {low:g} to {high:g}{least}")
     print_line()
     columns = ("algorithm", "samples", "std. error", "of them burn-in", "rounds", "errors", "undecided", "void")
     print_table(

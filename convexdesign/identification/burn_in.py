@@ -30,7 +30,7 @@ __all__ = [
     "BURN_INS",
     "BURN_IN_SHARE",
     "AdaptiveBurnIn",
-    "Phase",
+    "BurnInPhase",
     "burn_in_budget",
     "check_burn_in",
     "head_plan",
@@ -158,7 +158,7 @@ def least_budget(enough: Callable[[int], bool], least: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Phase:
+class BurnInPhase:
     """One phase: pulls so far, HEAD's model from all of them, and intervals (n,), (n,) for the VARIANCES."""
 
     number: int
@@ -173,7 +173,7 @@ class AdaptiveBurnIn(Resumable):
 
     variance_bounds: (low, high) on the VARIANCES, or None for (0, inf): they need not be tight, and neither is needed.
     delta: probability that the promise fails. plan: HEAD's designs, budget: the first one, where they are known already.
-    `variances`, once done: sigma-hat_x², (n,). `phases`: one Phase each.
+    `variances`, once done: sigma-hat_x², (n,). `phases`: one BurnInPhase each.
 
     **Why it is right.** The pulls of every phase are fixed beforehand: N_p = 2^(p-1) N_1 in all, in HEAD's two split
     stages, those of earlier phases included. Only the phase at which to stop depends on rewards. Let E_p be the event of
@@ -208,7 +208,7 @@ class AdaptiveBurnIn(Resumable):
         self.noise: Noise = noise
         self.plan = head_plan(self._rows) if plan is None else plan
         self.first_budget = sharp_budget(self.plan, 1.0, self._share(1), noise) if budget is None else budget
-        self.phases: tuple[Phase, ...] = ()
+        self.phases: tuple[BurnInPhase, ...] = ()
         self.variances: Floats | None = None
         self._low, self._high = np.full(n, self.bounds[0]), np.full(n, self.bounds[1])
         self._stages = [Observations.empty(n), Observations.empty(n)]
@@ -254,7 +254,7 @@ class AdaptiveBurnIn(Resumable):
         bound = IntervalBound.of(self.plan, self._stages[0].count, merged.count, self._share(number), self.noise)
         low, high = bound.intervals(model.unclipped, *self.bounds)
         self._low, self._high = np.maximum(self._low, low), np.minimum(self._high, high)
-        self.phases = (*self.phases, Phase(number, self.samples, model, self._low, self._high))
+        self.phases = (*self.phases, BurnInPhase(number, self.samples, model, self._low, self._high))
         # Empty intervals cannot get better: stop with what there is, and `contradicted` says that it is worth nothing.
         if self.contradicted or np.all((1.0 - SHARE) * self._high <= (1.0 + SHARE) * self._low):
             self.variances = _within(model.unclipped, self._low, self._high)
