@@ -84,3 +84,11 @@ def test_importing_the_package_imports_nothing_heavy():
     script = f"import sys, convexdesign; print([m for m in {heavy!r} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("experiment/*.py")), ids=lambda p: p.name)
+def test_the_store_reads_no_private_member_of_an_algorithm(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            private = node.attr.startswith("_") and not node.attr.startswith("__")
+            assert not private or node.value.id not in ("algorithm", "draft", "made"), f"{path.name}: {node.attr}"
