@@ -110,8 +110,7 @@ class ProblemOptions:
         ),
     ]
     problem: Annotated[
-        str | None,
-        option("--problem", metavar="KIND", help=f"What to do with a table of arms: {', '.join(KINDS)}."),
+        str | None, option("--problem", metavar="KIND", help=f"What to do with a table of arms: {', '.join(KINDS)}.")
     ] = None
     formula: Formula = None
     items: Annotated[
@@ -119,8 +118,7 @@ class ProblemOptions:
     ] = None
     targets: Annotated[Path | None, option("--targets", metavar="CSV", help="Targets, one a row (for minimax).")] = None
     theta: Annotated[
-        str | None,
-        option("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers."),
+        str | None, option("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers.")
     ] = None
     threshold: Annotated[
         float | None, option("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")

@@ -48,8 +48,7 @@ def efficiencies(
     names: Names = None,
     encoding: Encoding = None,
     criteria: Annotated[
-        str | None,
-        option("--criteria", metavar="LETTERS", help="Which of D, A, G, I and E; all of them if not given."),
+        str | None, option("--criteria", metavar="LETTERS", help="Which of D, A, G, I and E; all of them if not given.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

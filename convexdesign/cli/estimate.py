@@ -33,10 +33,7 @@ def estimate(
             "arm, count, mean and m2 (the sum of squared deviations from the mean) or variance, one row a batch.",
         ),
     ],
-    arms: Annotated[
-        Path,
-        option("--arms", metavar="CSV", help="Arms, one a row (CSV or NPY).", show_default=False),
-    ],
+    arms: Annotated[Path, option("--arms", metavar="CSV", help="Arms, one a row (CSV or NPY).", show_default=False)],
     delta: Annotated[float, option("--delta", help="Probability that some interval misses its variance.")] = 0.05,
     variance_bounds: Annotated[
         tuple[float, float] | None,
@@ -81,13 +78,7 @@ def estimate(
     if rows.responses > 1:
         raise InputError(f"{arms}: arms with {rows.responses} responses each; give arms with one, one row an arm")
     told = read_observations(
-        observations,
-        rows.n,
-        rows.names,
-        arm=arm_column,
-        reward=reward_column,
-        delimiter=delimiter,
-        decimal=decimal,
+        observations, rows.n, rows.names, arm=arm_column, reward=reward_column, delimiter=delimiter, decimal=decimal
     )
     if told.total == 0:
         raise InputError(f"{observations} holds no measurement")

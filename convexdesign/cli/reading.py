@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from convexdesign.cli.advice import options_advised
 from convexdesign.errors import InputError
-from convexdesign.files import check_regular, is_file, open_array
+from convexdesign.files import check_regular, is_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,15 +24,7 @@ __all__ = ["find_problem", "options_given", "read_design", "read_matched", "read
 
 
 # Options that every kind takes.
-COMMON = (
-    "noise_variance",
-    "costs",
-    "min_weight",
-    "max_weight",
-    "existing_counts",
-    "prior_information",
-    "n_new",
-)
+COMMON = ("noise_variance", "costs", "min_weight", "max_weight", "existing_counts", "prior_information", "n_new")
 
 # How the column is headed that is meant, in a file with several; otherwise like the argument.
 USUAL_COLUMNS = {
@@ -179,6 +171,7 @@ class _Tables:
     def problem(self, path: Path, kind: str, given: dict[str, Any]) -> DesignProblem:
         """The problem of the kind named over a table of arms, from the options given."""
         from convexdesign.problemfile import KINDS
+        from convexdesign.tables.table import stored_array
 
         points: dict[str, Path] = {name: given[name] for name in ("items", "targets", "region") if name in given}
         tables = self.tables({"arms": path, **points})
@@ -198,8 +191,8 @@ class _Tables:
                 arguments[name] = self.interest(value, arms.columns)
             elif name == "existing_counts":
                 arguments[name] = self.per_arm(name, value, n, arms.names)
-            elif name == "noise_variance" and arms.responses > 1 and Path(value).suffix.lower() == ".npy":
-                arguments[name] = open_array(Path(value))
+            elif name == "noise_variance" and arms.responses > 1 and (stored := stored_array(Path(value))) is not None:
+                arguments[name] = stored
             elif name in COMMON and name != "n_new":
                 arguments[name] = self.number_or_per_arm(name, value, n, arms.names)
             else:

@@ -18,8 +18,7 @@ ALL = "all"
 def reproduce(
     wanted: Annotated[list[str], argument("FIGURE", "figure-1, ..., figure-6, several of them, or all.")],
     replications: Annotated[
-        int | None,
-        option("--replications", help="Independent repetitions; as many as in the paper if left out."),
+        int | None, option("--replications", help="Independent repetitions; as many as in the paper if left out.")
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,

@@ -24,22 +24,17 @@ def solve(
     tol: Annotated[float, option("--tol", help="The relative gap to prove.")] = 1e-6,
     method: Annotated[
         str,
-        option(
-            "--method",
-            help="auto, conic, frank-wolfe, frank-wolfe-vanilla, frank-wolfe-away or multiplicative.",
-        ),
+        option("--method", help="auto, conic, frank-wolfe, frank-wolfe-vanilla, frank-wolfe-away or multiplicative."),
     ] = "auto",
     formulation: Annotated[
-        str | None,
-        option("--formulation", help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det."),
+        str | None, option("--formulation", help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det.")
     ] = None,
     backend: Annotated[str | None, option("--backend", help="Of conic: clarabel or scs.")] = None,
     time_limit: Annotated[
         float | None, option("--time-limit", metavar="SECONDS", help="Stop after this long with the best so far.")
     ] = None,
     round_to: Annotated[
-        int | None,
-        option("--round", metavar="N", help="Also give N whole measurements (see `convexdesign round`)."),
+        int | None, option("--round", metavar="N", help="Also give N whole measurements (see `convexdesign round`).")
     ] = None,
     output: Annotated[
         Path | None,

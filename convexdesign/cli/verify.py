@@ -58,19 +58,16 @@ def verify(
         Measure | None, option("--measure", help="What that column holds, where its name does not say.")
     ] = None,
     match_tol: Annotated[
-        float,
-        option("--match-tol", help="How far a point may be from its arm, as a share of each column's range."),
+        float, option("--match-tol", help="How far a point may be from its arm, as a share of each column's range.")
     ] = 1e-6,
     normalise: Annotated[
         bool, option("--normalise", help="Divide the weights by their sum, where they were rounded.")
     ] = False,
     tol: Annotated[
-        float | None,
-        option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap."),
+        float | None, option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
     ] = None,
     plot: Annotated[
-        Path | None,
-        option("--plot", metavar="FILE", help="Draw the equivalence theorem (.png, .svg or .pdf)."),
+        Path | None, option("--plot", metavar="FILE", help="Draw the equivalence theorem (.png, .svg or .pdf).")
     ] = None,
     rigorous: Annotated[
         bool,

@@ -6,17 +6,20 @@ from convexdesign.experiment.check import Report, check
 from convexdesign.experiment.experiment import Experiment
 from convexdesign.experiment.ledger import Phase
 from convexdesign.experiment.recover import Recovery, recover
-from convexdesign.experiment.status import Standing
+from convexdesign.experiment.status import ExperimentStatus
 from convexdesign.experiment.validation import TellResult
 
-__all__ = ["Experiment", "Phase", "Recovery", "Report", "Standing", "TellResult", "check", "recover"]
+__all__ = ["Experiment", "ExperimentStatus", "Phase", "Recovery", "Report", "TellResult", "check", "recover"]
+
+RENAMED = {"Receipt": TellResult, "Standing": ExperimentStatus}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Receipt":
+    if name in RENAMED:
         import warnings
 
-        message = "Receipt is deprecated since version 0.2 and will be removed in 0.4: use TellResult"
+        new = RENAMED[name]
+        message = f"{name} is deprecated since version 0.2 and will be removed in 0.4: use {new.__name__}"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return TellResult
+        return new
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

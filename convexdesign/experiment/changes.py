@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
-from convexdesign.experiment.events import Kind, PendingEvent
+from convexdesign.experiment.events import EventKind, PendingEvent
 from convexdesign.experiment.ledger import Asked, Ledger, Phase
 from convexdesign.experiment.packing import pulls
 from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
-from convexdesign.experiment.results import RewardRows, Summary, content_record
+from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
 from convexdesign.experiment.validation import pulls_in
 from convexdesign.typing import Indices
 
@@ -42,7 +42,7 @@ def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reas
         raise InputError(f"arm {i}: batch {number} waits for {due[i]} results, {lost[i]} cannot be missing")
     if not lost.any():
         raise InputError(f"batch {number} waits for no results of these arms")
-    return PendingEvent(Kind.MISSING, {"batch": number, "reason": checked_reason(reason)} | pulls(lost))
+    return PendingEvent(EventKind.MISSING, {"batch": number, "reason": checked_reason(reason)} | pulls(lost))
 
 
 def amendment(
@@ -62,7 +62,7 @@ def amendment(
     round_ = ledger.round_of(old.batch)
     if round_ is None:
         raise InputError(f"{key!r} belongs to batch {old.batch}, which was set aside; it has no effect any more")
-    part: RewardRows | Summary
+    part: RewardRows | SummaryRows
     if observations is not None and arm is None and reward is None:
         part = summary_under(old.batch, key, observations, ledger.n_arms)
     elif observations is None and reward is not None:
@@ -91,7 +91,7 @@ def amendment(
             "on from the corrected round"
         )
     body = {"key": key, "content": content_record(new), "before": content_record(old)}
-    return PendingEvent(Kind.AMENDED, body | {"reason": checked_reason(reason), "set_aside": later})
+    return PendingEvent(EventKind.AMENDED, body | {"reason": checked_reason(reason), "set_aside": later})
 
 
 def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> PendingEvent:
@@ -108,7 +108,7 @@ def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> PendingEvent:
     waits = current is not None and bool(current.lost[index].any())
     body: dict[str, Any] = {"arms": index.tolist(), "reason": checked_reason(reason)}
     return PendingEvent(
-        Kind.WITHDRAWN, body | {"set_aside": sorted(current.ids) if current is not None and waits else []}
+        EventKind.WITHDRAWN, body | {"set_aside": sorted(current.ids) if current is not None and waits else []}
     )
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from convexdesign.errors import ConvexDesignError
 from convexdesign.experiment import snapshot
 from convexdesign.experiment.aggregation import aggregate
-from convexdesign.experiment.events import Event, Kind
+from convexdesign.experiment.events import Event, EventKind
 from convexdesign.experiment.ledger import Ledger, Withdrawal
 from convexdesign.experiment.packing import summary
-from convexdesign.experiment.results import RewardRows, Summary, content_from_record
+from convexdesign.experiment.results import RewardRows, SummaryRows, content_from_record
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.store import Store
 from convexdesign.experiment.validation import admit
@@ -55,7 +55,7 @@ def check(path: str | os.PathLike[str]) -> Report:
     for event in events:
         problems += _refused(ledger, event)
         ledger.apply(event)
-        if event.kind is Kind.CLOSED:
+        if event.kind is EventKind.CLOSED:
             problems += _wrong_sums(ledger, event)
     try:
         differences = _decisions(ledger)
@@ -66,7 +66,7 @@ def check(path: str | os.PathLike[str]) -> Report:
     return Report(len(events), len(ledger.rounds), len(ledger.results), checksum, tuple(problems), tuple(differences))
 
 
-def _wrong_snapshot(beside: snapshot.Snapshot | None, events: list[Event]) -> list[str]:
+def _wrong_snapshot(beside: snapshot.LogSnapshot | None, events: list[Event]) -> list[str]:
     """Whether the snapshot that experiments begin with is what it stands for; one that they do not use says nothing."""
     if (
         beside is None
@@ -81,15 +81,15 @@ def _wrong_snapshot(beside: snapshot.Snapshot | None, events: list[Event]) -> li
 
 def _refused(ledger: Ledger, event: Event) -> list[str]:
     """Why an event could not have been accepted when it was."""
-    if event.kind not in (Kind.TOLD, Kind.SUMMARISED):
+    if event.kind not in (EventKind.TOLD, EventKind.SUMMARISED):
         return []
     body = event.body
-    part: RewardRows | Summary
-    if event.kind is Kind.TOLD:
+    part: RewardRows | SummaryRows
+    if event.kind is EventKind.TOLD:
         part = RewardRows.from_record(body)
     else:
         content = content_from_record(body)
-        part = Summary(content.batch, body["key"], content)
+        part = SummaryRows(content.batch, body["key"], content)
     try:
         _, result = admit(ledger, part)
     except ConvexDesignError as error:

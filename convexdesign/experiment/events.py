@@ -9,10 +9,10 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-__all__ = ["GENESIS", "Event", "Kind", "PendingEvent", "chained", "plain_json"]
+__all__ = ["GENESIS", "Event", "EventKind", "PendingEvent", "chained", "plain_json"]
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """What an event says; the value is how it is written."""
 
     CREATED = "created"
@@ -36,7 +36,7 @@ GENESIS = blake2b(b"convexdesign experiment", digest_size=16).digest()
 class PendingEvent:
     """An event that is not yet in a log."""
 
-    kind: Kind
+    kind: EventKind
     body: dict[str, Any]
 
 
@@ -47,7 +47,7 @@ class Event(NamedTuple):
     """
 
     seq: int
-    kind: Kind
+    kind: EventKind
     time: str
     text: str
     checksum: bytes

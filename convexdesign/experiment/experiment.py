@@ -18,14 +18,14 @@ from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
 from convexdesign.experiment.aggregation import aggregate
 from convexdesign.experiment.changes import amendment, missing, withdrawal
-from convexdesign.experiment.events import GENESIS, Event, Kind, PendingEvent, chained
+from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.experiment.packing import summary
 from convexdesign.experiment.parsing import checked_key, reward_rows, summary_under
 from convexdesign.experiment.replay import Replay, result_from
-from convexdesign.experiment.results import RewardRows, Summary, content_record
+from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
 from convexdesign.experiment.specification import algorithm_from, describe
-from convexdesign.experiment.status import Standing, standing_of
+from convexdesign.experiment.status import ExperimentStatus, status_of
 from convexdesign.experiment.store import FORMAT, Store
 from convexdesign.experiment.validation import TellResult, admit, batch_of
 from convexdesign.identification import GuaranteeWarning, Result
@@ -85,7 +85,7 @@ class Experiment:
         specification = describe(algorithm)
         algorithm_from(specification)  # what cannot be rebuilt is refused here, not at the first ask
         body = {"format": FORMAT, "version": __version__, "specification": specification}
-        Store.create(path, chained([PendingEvent(Kind.CREATED, body)], -1, GENESIS))
+        Store.create(path, chained([PendingEvent(EventKind.CREATED, body)], -1, GENESIS))
         return cls.open(path, design_seconds=design_seconds)
 
     @classmethod
@@ -156,11 +156,11 @@ class Experiment:
                 return None
             return result_from(finished, self._replay.follow(self._ledger).assumption)
 
-    def status(self) -> Standing:
+    def status(self) -> ExperimentStatus:
         """Where the experiment stands; nothing is planned or written."""
         with self._lock:
             self._look()
-            return standing_of(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
+            return status_of(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
 
     @property
     def open_batch(self) -> int | None:
@@ -206,7 +206,7 @@ class Experiment:
         part = self._part(batch, observations, key, arms, rewards, keys)
         return self.tell_all([part], dry_run=dry_run)[0]
 
-    def tell_all(self, parts: Sequence[RewardRows | Summary], *, dry_run: bool = False) -> list[TellResult]:
+    def tell_all(self, parts: Sequence[RewardRows | SummaryRows], *, dry_run: bool = False) -> list[TellResult]:
         """Record several parts, all or none."""
         if dry_run and self._joint is not None:
             raise InputError("a dry run undoes all that is done together with it; do it by itself")
@@ -216,9 +216,9 @@ class Experiment:
                 new, result = admit(self._ledger, part)
                 results.append(result)
                 if isinstance(new, RewardRows):
-                    write(PendingEvent(Kind.TOLD, new.record()))
+                    write(PendingEvent(EventKind.TOLD, new.record()))
                 elif new is not None:
-                    write(PendingEvent(Kind.SUMMARISED, {"key": new.key} | content_record(new.observed)))
+                    write(PendingEvent(EventKind.SUMMARISED, {"key": new.key} | content_record(new.observed)))
             if dry_run:
                 raise _DryRun
             self._close_round(write)
@@ -226,7 +226,7 @@ class Experiment:
 
     def mark_missing(
         self, batch: Batch | int, arms: ArrayLike | None = None, counts: ArrayLike | None = None, *, reason: str = ""
-    ) -> Standing:
+    ) -> ExperimentStatus:
         """Say that results of a batch will never come: of all arms, some arms, or so many of each; all that are due.
 
         The batch then waits for them no more, and the next `ask` asks for as many pulls again, so that every round
@@ -247,7 +247,7 @@ class Experiment:
         reward: float | None = None,
         reason: str = "",
         set_aside: bool = False,
-    ) -> Standing:
+    ) -> ExperimentStatus:
         """Correct what was told under a key; the first content stays in the log.
 
         Where later batches, or the answer, were chosen by it already, that is refused unless set_aside=True: they then
@@ -258,7 +258,7 @@ class Experiment:
             self._close_round(write)
         return self.status()
 
-    def withdraw(self, arms: ArrayLike, *, reason: str = "") -> Standing:
+    def withdraw(self, arms: ArrayLike, *, reason: str = "") -> ExperimentStatus:
         """Never ask for these arms (indices) again.
 
         A round that still waits for one of them is set aside, with the results it has, and its design is solved again
@@ -340,7 +340,7 @@ class Experiment:
             self._take_in(event)
         self._store.seq, self._store.checksum = later[-1].seq, later[-1].checksum
 
-    def _new_snapshot(self) -> snapshot.Snapshot | None:
+    def _new_snapshot(self) -> snapshot.LogSnapshot | None:
         """The snapshot of all events there are, where the last one is far behind; to be called in a writing transaction."""
         if self._store.seq - self._snapshot_at < snapshot.EVERY:
             return None
@@ -363,7 +363,7 @@ class Experiment:
             yield self._joint
             return
         written = False
-        made: snapshot.Snapshot | None = None
+        made: snapshot.LogSnapshot | None = None
 
         def write(draft: PendingEvent) -> None:
             nonlocal written, made
@@ -393,7 +393,7 @@ class Experiment:
         current = self._ledger.current
         if current is not None and current.open is None and not current.lost.any():
             aggregated = aggregate(self._ledger.results, current.ids, self._ledger.n_arms)
-            write(PendingEvent(Kind.CLOSED, {"batch": max(current.ids)} | summary(aggregated)))
+            write(PendingEvent(EventKind.CLOSED, {"batch": max(current.ids)} | summary(aggregated)))
 
     def _advance(self, *, asking: bool = True) -> None:
         """Make the next batch, or the result, an event, where one is due; the result alone unless asking.
@@ -409,8 +409,8 @@ class Experiment:
                 return
             seen = self._store.seq
             draft, error = self._next()
-            if not asking and draft is not None and draft.kind is not Kind.FINISHED:
-                if draft.kind is Kind.STOPPED:
+            if not asking and draft is not None and draft.kind is not EventKind.FINISHED:
+                if draft.kind is EventKind.STOPPED:
                     raise UnidentifiableError(draft.body["message"])
                 if error is not None:
                     raise error
@@ -435,9 +435,9 @@ class Experiment:
         try:
             draft = self._replay.plan(self._ledger, self.design_seconds)
         except UnidentifiableError as error:
-            return PendingEvent(Kind.STOPPED, {"message": str(error)}), None
+            return PendingEvent(EventKind.STOPPED, {"message": str(error)}), None
         except SolverError as error:
-            return PendingEvent(Kind.FAILED, {"message": str(error), "designs": self._replay.attempts}), error
+            return PendingEvent(EventKind.FAILED, {"message": str(error), "designs": self._replay.attempts}), error
         finally:
             self._warn()
         return draft, None
@@ -457,7 +457,7 @@ class Experiment:
         arms: ArrayLike | None,
         rewards: ArrayLike | None,
         keys: Sequence[str] | None,
-    ) -> RewardRows | Summary:
+    ) -> RewardRows | SummaryRows:
         """What is told, checked by itself."""
         number, n = _number(batch), self.n_arms
         single = [value is not None for value in (arms, rewards, keys)]

@@ -11,15 +11,9 @@ from typing import Any
 import numpy as np
 
 from convexdesign.estimation import Batch, Observations
-from convexdesign.experiment.events import Event, Kind, plain_json
+from convexdesign.experiment.events import Event, EventKind, plain_json
 from convexdesign.experiment.packing import pulls, pulls_of, summary, summary_of
-from convexdesign.experiment.results import (
-    Content,
-    Results,
-    RewardRows,
-    Summary,
-    content_from_record,
-)
+from convexdesign.experiment.results import Content, Results, RewardRows, SummaryRows, content_from_record
 from convexdesign.typing import Counts
 
 __all__ = ["Asked", "Ledger", "Phase", "Round", "Withdrawal"]
@@ -219,7 +213,7 @@ class Ledger:
 
     def _summarised(self, body: dict[str, Any]) -> None:
         content = content_from_record(body)
-        self.results.add(Summary(content.batch, body["key"], content))
+        self.results.add(SummaryRows(content.batch, body["key"], content))
         self._count(content.batch, content.pulls(self.n_arms))
 
     def _count(self, batch: int, counts: Counts) -> None:
@@ -265,16 +259,16 @@ class Ledger:
         self.finished = body["result"]
 
 
-HANDLERS: dict[Kind, Callable[[Ledger, dict[str, Any]], None]] = {
-    Kind.CREATED: Ledger._created,
-    Kind.ASKED: Ledger._asked,
-    Kind.TOLD: Ledger._told,
-    Kind.SUMMARISED: Ledger._summarised,
-    Kind.CLOSED: Ledger._closed,
-    Kind.MISSING: Ledger._missing,
-    Kind.AMENDED: Ledger._amended,
-    Kind.WITHDRAWN: Ledger._withdrawn,
-    Kind.FAILED: Ledger._failed,
-    Kind.STOPPED: Ledger._stopped,
-    Kind.FINISHED: Ledger._finished,
+HANDLERS: dict[EventKind, Callable[[Ledger, dict[str, Any]], None]] = {
+    EventKind.CREATED: Ledger._created,
+    EventKind.ASKED: Ledger._asked,
+    EventKind.TOLD: Ledger._told,
+    EventKind.SUMMARISED: Ledger._summarised,
+    EventKind.CLOSED: Ledger._closed,
+    EventKind.MISSING: Ledger._missing,
+    EventKind.AMENDED: Ledger._amended,
+    EventKind.WITHDRAWN: Ledger._withdrawn,
+    EventKind.FAILED: Ledger._failed,
+    EventKind.STOPPED: Ledger._stopped,
+    EventKind.FINISHED: Ledger._finished,
 }

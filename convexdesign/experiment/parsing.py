@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import ConflictError, InputError
 from convexdesign.estimation import Observations
-from convexdesign.experiment.results import Content, RewardRows, Summary
+from convexdesign.experiment.results import Content, RewardRows, SummaryRows
 
 __all__ = ["checked_key", "checked_reason", "reward_rows", "summary_under"]
 
@@ -19,7 +19,7 @@ LONGEST_KEY = 200
 LARGEST = 1e100
 
 
-def summary_under(batch: int, key: Any, observations: Any, n_arms: int) -> Summary:
+def summary_under(batch: int, key: Any, observations: Any, n_arms: int) -> SummaryRows:
     """Observations of n arms under a key, for a batch. InputError where they are not that, or hold no pull."""
     if not isinstance(observations, Observations):
         raise InputError(
@@ -39,7 +39,7 @@ def summary_under(batch: int, key: Any, observations: Any, n_arms: int) -> Summa
                 f"key {key!r}: {name} of arm {bad[0]} is {values[bad[0]]:g}; choose a larger unit for rewards"
             )
     count, mean, m2 = (tuple(getattr(observations, name)[arms].tolist()) for name in ("count", "mean", "m2"))
-    return Summary(batch, checked_key(key), Content(batch, tuple(arms.tolist()), mean, count, m2))
+    return SummaryRows(batch, checked_key(key), Content(batch, tuple(arms.tolist()), mean, count, m2))
 
 
 def reward_rows(batch: int, keys: Sequence[Any], arms: ArrayLike, rewards: ArrayLike, n_arms: int) -> RewardRows:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
 from convexdesign.experiment.designing import Designer
-from convexdesign.experiment.events import Kind, PendingEvent
+from convexdesign.experiment.events import EventKind, PendingEvent
 from convexdesign.experiment.ledger import Ledger, Round, Withdrawal
 from convexdesign.experiment.packing import pulls
 from convexdesign.experiment.specification import algorithm_from
@@ -96,7 +96,7 @@ class Replay:
         finally:
             self.attempts = designer.record()
         body = {"batch": len(ledger.batches), "memory": draft.state_dict(), "replaces": None, "designs": self.attempts}
-        return PendingEvent(Kind.ASKED, body | counts)
+        return PendingEvent(EventKind.ASKED, body | counts)
 
     def replacement(self, ledger: Ledger) -> PendingEvent:
         """The event after results of a round went missing: as many pulls again, or the end where they are too many.
@@ -112,10 +112,12 @@ class Replay:
             draft.stop()
             return self._finished(draft)
         body = {"batch": len(ledger.batches), "memory": current.memory, "designs": []}
-        return PendingEvent(Kind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost))
+        return PendingEvent(EventKind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost))
 
     def _finished(self, algorithm: Identifier) -> PendingEvent:
-        return PendingEvent(Kind.FINISHED, {"result": result_record(algorithm.result()), "doubts": self.violations})
+        return PendingEvent(
+            EventKind.FINISHED, {"result": result_record(algorithm.result()), "doubts": self.violations}
+        )
 
 
 def _last_weights(ledger: Ledger, n: int) -> NDArray[np.float64] | None:

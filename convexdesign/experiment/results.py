@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from convexdesign.experiment.packing import packed_numbers, unpacked_numbers
 from convexdesign.typing import Counts, Floats
 
-__all__ = ["Content", "Results", "RewardRows", "Summary", "content_from_record", "content_record"]
+__all__ = ["Content", "Results", "RewardRows", "SummaryRows", "content_from_record", "content_record"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class RewardRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class SummaryRows:
     """Counts, means and sums of squares of one batch under one key."""
 
     batch: int
@@ -109,14 +109,14 @@ class Results:
     """All contents by key; those amended replace what came first."""
 
     def __init__(self) -> None:
-        self._parts: list[RewardRows | Summary] = []
+        self._parts: list[RewardRows | SummaryRows] = []
         self._starts: list[int] = [0]
         self._amended: dict[str, Content] = {}
         # Built when the first key is looked up: reading a store does not need it.
         self._numbers: dict[str, int] = {}
         self._indexed = 0
 
-    def add(self, part: RewardRows | Summary) -> None:
+    def add(self, part: RewardRows | SummaryRows) -> None:
         """Take in contents under keys that are new."""
         self._parts.append(part)
         self._starts.append(self._starts[-1] + len(part.keys))
@@ -148,7 +148,7 @@ class Results:
         for part in self._parts:
             if part.batch not in batches:
                 continue
-            if isinstance(part, Summary):
+            if isinstance(part, SummaryRows):
                 others.setdefault(part.key, part.observed)
                 continue
             own = list(part.keys)

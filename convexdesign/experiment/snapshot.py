@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from convexdesign.experiment.events import Event, Kind, plain_json
+from convexdesign.experiment.events import Event, EventKind, plain_json
 from convexdesign.experiment.results import RewardRows
 
-__all__ = ["EVERY", "VOUCHED", "Snapshot", "load", "made", "save", "vouched"]
+__all__ = ["EVERY", "VOUCHED", "LogSnapshot", "load", "made", "save", "vouched"]
 
 # A new one is made after so many more events.
 EVERY = 20_000
@@ -32,12 +32,12 @@ VOUCHED = "snapshot"
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class LogSnapshot:
     """Kinds and bodies that have the effect of all events up to `seq`, whose checksum is given; digest: its fingerprint."""
 
     seq: int
     checksum: bytes
-    parts: list[tuple[Kind, str]]
+    parts: list[tuple[EventKind, str]]
     digest: str
     data: bytes
 
@@ -58,30 +58,30 @@ def vouched(event: Event) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def load(store: Path) -> Snapshot | None:
+def load(store: Path) -> LogSnapshot | None:
     """The snapshot beside a store; None where there is none that can be read. Only the log can say what it is worth."""
     try:
         data = _beside(store).read_bytes()
         found = json.loads(data)
         if found["format"] != FORMAT:
             return None
-        parts = [(Kind(kind), str(text)) for kind, text in found["parts"]]
-        return Snapshot(int(found["seq"]), bytes.fromhex(found["checksum"]), parts, _digest(data), data)
+        parts = [(EventKind(kind), str(text)) for kind, text in found["parts"]]
+        return LogSnapshot(int(found["seq"]), bytes.fromhex(found["checksum"]), parts, _digest(data), data)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def made(before: Snapshot | None, events: list[Event]) -> Snapshot:
+def made(before: LogSnapshot | None, events: list[Event]) -> LogSnapshot:
     """The snapshot of the events that follow `before` (None: from the first on), those that it stands for included."""
     known = [] if before is None else before.parts
     parts = known[:-1] + list(_joined([*known[-1:], *_parts(events)], MOST_ROWS))
     last = events[-1]
     body = {"format": FORMAT, "seq": last.seq, "checksum": last.checksum.hex(), "parts": parts}
     data = plain_json(body).encode()
-    return Snapshot(last.seq, last.checksum, parts, _digest(data), data)
+    return LogSnapshot(last.seq, last.checksum, parts, _digest(data), data)
 
 
-def save(store: Path, snapshot: Snapshot) -> None:
+def save(store: Path, snapshot: LogSnapshot) -> None:
     """Write a snapshot beside its store; a failure does no harm."""
     target = _beside(store)
     draft = target.with_name(f"{target.name}.{os.getpid()}")
@@ -91,18 +91,18 @@ def save(store: Path, snapshot: Snapshot) -> None:
     draft.unlink(missing_ok=True)
 
 
-def _parts(events: list[Event]) -> list[tuple[Kind, str]]:
+def _parts(events: list[Event]) -> list[tuple[EventKind, str]]:
     return [(event.kind, event.text) for event in events]
 
 
-def _joined(parts: Iterable[tuple[Kind, str]], most: float = np.inf) -> Iterator[tuple[Kind, str]]:
+def _joined(parts: Iterable[tuple[EventKind, str]], most: float = np.inf) -> Iterator[tuple[EventKind, str]]:
     """The parts, told rows of one batch that follow one another as one, until that has more rows than `most`."""
     run: list[RewardRows] = []
-    ends: list[tuple[Kind | None, str]] = [(None, "")]
+    ends: list[tuple[EventKind | None, str]] = [(None, "")]
     for kind, text in [*parts, *ends]:
-        rows = RewardRows.from_record(json.loads(text)) if kind is Kind.TOLD else None
+        rows = RewardRows.from_record(json.loads(text)) if kind is EventKind.TOLD else None
         if run and (rows is None or rows.batch != run[0].batch or run[0].arms.size > most):
-            yield Kind.TOLD, plain_json(run[0].joined(run[1:]).record())
+            yield EventKind.TOLD, plain_json(run[0].joined(run[1:]).record())
             run = []
         if rows is not None:
             run.append(rows)

@@ -10,11 +10,11 @@ from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.identification import Identifier, MartingaleElimination, Status
 from convexdesign.identification.assumption_checks import VOID
 
-__all__ = ["Standing", "guarantee", "standing_of"]
+__all__ = ["ExperimentStatus", "guarantee", "status_of"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class ExperimentStatus:
     """The state of an experiment, for people and for programs.
 
     phase: what it waits for. batch: the open one, with pulls asked, told, and outstanding; None where none is open.
@@ -63,14 +63,14 @@ class Standing:
         return self.told / self.asked if self.asked else 1.0
 
 
-def standing_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> Standing:
+def status_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> ExperimentStatus:
     """The state that a ledger and the algorithm that followed it are in."""
     asked = ledger.open
     survivors, above, below = (tuple(side) for side in algorithm.partition.record().values())
     counted = [a for a in ledger.batches if not a.set_aside]
     budget = getattr(algorithm, "budget", None)
     guess = algorithm.confidence() if isinstance(algorithm, MartingaleElimination) and algorithm.rounds else None
-    return Standing(
+    return ExperimentStatus(
         phase=ledger.phase,
         algorithm=ALGORITHMS[ledger.specification["algorithm"]].cls.__name__,
         delta=algorithm.delta,

@@ -19,7 +19,7 @@ from types import TracebackType
 from weakref import WeakSet
 
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
-from convexdesign.experiment.events import GENESIS, Event, Kind, PendingEvent, chained, link
+from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained, link
 from convexdesign.experiment.journal import copied, is_hot, journal_of
 
 __all__ = ["APPLICATION_ID", "FORMAT", "Store"]
@@ -39,7 +39,7 @@ SCHEMA = (
 # waiting it looks twice as often.
 PATIENCE = 60.0
 LONGEST_NAP, FAIR_WAIT = 0.004, 0.02
-KINDS = {kind.value.encode(): kind for kind in Kind}
+KINDS = {kind.value.encode(): kind for kind in EventKind}
 FIRST = "SELECT checksum FROM events WHERE seq = 0"
 READ = "SELECT seq, kind, time, body, checksum FROM events WHERE seq > ? ORDER BY seq"
 
@@ -245,7 +245,7 @@ class Store:
         self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
 
 
-def kind_of(path: Path, seq: int, name: bytes) -> Kind:
+def kind_of(path: Path, seq: int, name: bytes) -> EventKind:
     """The kind of an event by its name; InputError where only later versions know it."""
     if name not in KINDS:
         raise InputError(f"{path}: event {seq} is of kind {name.decode()!r}, unknown to this version; upgrade")

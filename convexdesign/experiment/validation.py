@@ -8,7 +8,7 @@ import numpy as np
 
 from convexdesign.errors import ConflictError, InputError
 from convexdesign.experiment.ledger import Asked, Ledger
-from convexdesign.experiment.results import Content, RewardRows, Summary
+from convexdesign.experiment.results import Content, RewardRows, SummaryRows
 from convexdesign.typing import Counts
 
 __all__ = ["TellResult", "admit", "batch_of", "pulls_in"]
@@ -32,7 +32,7 @@ class TellResult:
         return self.outstanding == 0
 
 
-def admit(ledger: Ledger, part: RewardRows | Summary) -> tuple[RewardRows | Summary | None, TellResult]:
+def admit(ledger: Ledger, part: RewardRows | SummaryRows) -> tuple[RewardRows | SummaryRows | None, TellResult]:
     """The part that is new (None where all is known), and the result. Nothing is changed.
 
     Raises ConflictError where a key is known with other content, InputError for a batch that takes no results or where
@@ -58,9 +58,9 @@ def batch_of(ledger: Ledger, number: int) -> Asked:
     return ledger.batches[number]
 
 
-def pulls_in(part: RewardRows | Summary, n_arms: int) -> Counts:
+def pulls_in(part: RewardRows | SummaryRows, n_arms: int) -> Counts:
     """How many pulls of each arm (n,) are told."""
-    if isinstance(part, Summary):
+    if isinstance(part, SummaryRows):
         return part.observed.pulls(n_arms)
     return np.bincount(part.arms, minlength=n_arms).astype(np.int64)
 
@@ -81,7 +81,7 @@ def refuse_surplus(ledger: Ledger, asked: Asked, counts: Counts) -> None:
         )
 
 
-def _new_part(ledger: Ledger, part: RewardRows | Summary) -> RewardRows | Summary | None:
+def _new_part(ledger: Ledger, part: RewardRows | SummaryRows) -> RewardRows | SummaryRows | None:
     """Without what is known already."""
     results = ledger.results
     if not results.any_known(part.keys):
@@ -96,7 +96,7 @@ def _new_part(ledger: Ledger, part: RewardRows | Summary) -> RewardRows | Summar
                 f"key {key!r} was told before with other content: {_difference(ledger, known, part.content(k))}; "
                 "nothing was recorded. If the first was wrong, amend it; if this is another result, give it another key"
             )
-    if isinstance(part, Summary) or not fresh:
+    if isinstance(part, SummaryRows) or not fresh:
         return None
     return RewardRows(part.batch, [part.keys[k] for k in fresh], part.arms[fresh], part.rewards[fresh])
 

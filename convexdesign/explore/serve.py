@@ -34,12 +34,7 @@ def require_extra() -> None:
         ) from error
 
 
-def serve(
-    port: int = 0,
-    query: str = "",
-    open_browser: bool = True,
-    announce: Callable[[str], None] = print,
-) -> None:
+def serve(port: int = 0, query: str = "", open_browser: bool = True, announce: Callable[[str], None] = print) -> None:
     """Serve the explorer until interrupted. port 0: any free one. announce: called with the address once it answers.
 
     query: the link's part after the question mark to open with. Raises InputError where the extra is missing or the port is

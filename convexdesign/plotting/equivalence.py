@@ -120,11 +120,7 @@ def plot_equivalence(
         ax.plot(data.positions, data.sensitivity, color=OKABE_ITO["blue"], linewidth=2, label="all arms")
     else:
         ax.scatter(
-            data.positions[~support],
-            data.sensitivity[~support],
-            s=26,
-            color=OKABE_ITO["sky"],
-            label="other arms",
+            data.positions[~support], data.sensitivity[~support], s=26, color=OKABE_ITO["sky"], label="other arms"
         )
     ax.axhline(
         data.bound,

@@ -114,7 +114,7 @@ def _mapped_file(values: NDArray[Any]) -> Path | None:
     name = getattr(values, "filename", None)
     if name is None or Path(name).suffix != ".npy":
         return None
-    whole = np.load(name, mmap_mode="r", allow_pickle=False)
+    whole = open_array(name)
     # A part of the file, or its rows in another order, has another shape or other strides.
     same = (whole.shape, whole.strides, whole.dtype) == (values.shape, values.strides, values.dtype)
     return Path(name).resolve() if same else None

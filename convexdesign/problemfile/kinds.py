@@ -76,10 +76,7 @@ KINDS: Mapping[str, Kind] = {
         takes=("items",),
     ),
     "c-optimal": Kind(
-        DesignProblem.c_optimal,
-        "estimate one combination c' theta",
-        "min over w of c' A(w)^+ c",
-        needs=("direction",),
+        DesignProblem.c_optimal, "estimate one combination c' theta", "min over w of c' A(w)^+ c", needs=("direction",)
     ),
     "d-optimal": Kind(
         DesignProblem.d_optimal,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -13,7 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from convexdesign.errors import InputError
-from convexdesign.files import is_file, open_array
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
 from convexdesign.problem.psd import read_square
@@ -22,6 +22,7 @@ from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, depth, parse
 from convexdesign.problemfile.kinds import KINDS
 from convexdesign.tables import read_table, read_vector
+from convexdesign.tables.table import stored_array
 from convexdesign.typing import Floats
 
 __all__ = ["ProblemFile", "load_problem"]
@@ -253,14 +254,9 @@ class _Reader:
         """The array of an NPY file, of whatever dimensions; None where the field is no such file."""
         if isinstance(given, list | float | int):
             return None
-        path = self._beside(given)[0]
-        if path.suffix.lower() != ".npy" or not is_file(path):
-            return None
-        try:
-            values: Floats = open_array(path)
-        except InputError:
-            return None  # whoever reads it next says what is wrong
-        return values
+        with suppress(InputError):  # whoever reads it next says what is wrong
+            return stored_array(self._beside(given)[0])
+        return None
 
     def _guarded(self, field: str, read: Callable[[], T]) -> T:
         """What `read` returns; an InputError of its begins with the file and the field."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-__all__ = ["THOUSANDS", "Kind", "kind", "looks_numeric", "number", "numbers", "written_as_integer"]
+__all__ = ["THOUSANDS", "CellKind", "kind", "looks_numeric", "number", "numbers", "written_as_integer"]
 
-Kind = Literal["number", "missing", "text"]
+CellKind = Literal["number", "missing", "text"]
 
 _PATTERN = {
     ".": r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?",
@@ -46,7 +46,7 @@ _MISSING = frozenset(
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+", re.ASCII)
 
 
-def kind(cell: str, decimal: str) -> Kind:
+def kind(cell: str, decimal: str) -> CellKind:
     """Whether a stripped cell is a number, a way of writing nothing (NA, nan, -, ...), or text."""
     if _NUMBER[decimal].fullmatch(cell.replace("\u2212", "-")) or _INFINITE.fullmatch(cell):
         return "number"

@@ -17,7 +17,7 @@ from convexdesign.problem.responses import read_arms
 from convexdesign.tables.dialect import read_text_table
 from convexdesign.tables.text import NPY_MAGIC, read_text
 
-__all__ = ["Table", "is_npy", "read_npy", "read_rows", "read_table", "stored_matrices"]
+__all__ = ["Table", "is_npy", "read_npy", "read_rows", "read_table", "stored_array"]
 
 ROWS_PER_CHECK = 65_536
 
@@ -82,19 +82,16 @@ def read_rows(path: Path, **options: Any) -> Rows:
 
     options: those of `read_table`, for text; an NPY file needs none.
     """
-    stored = stored_matrices(path)
-    if stored is not None:
+    stored = stored_array(path)
+    if stored is not None and stored.ndim == 3:
         return read_arms(stored)
     table = read_table(path, **({} if is_npy(path) else options))
     return Rows(table.values, table.names, table.columns)
 
 
-def stored_matrices(path: Path) -> Any | None:
-    """The array of an NPY file with three dimensions; None for any other file."""
-    if path.suffix.lower() != ".npy" or not is_file(path):
-        return None
-    stored = open_array(path)
-    return stored if stored.ndim == 3 else None
+def stored_array(path: Path) -> Any | None:
+    """The array of a file that is called NPY, of whatever dimensions; None for any other file."""
+    return open_array(path) if path.suffix.lower() == ".npy" and is_file(path) else None
 
 
 def read_npy(path: Path, ndim: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from convexdesign.experiment.results import (
     Content,
     Results,
     RewardRows,
-    Summary,
+    SummaryRows,
     content_from_record,
     content_record,
 )
@@ -34,7 +34,7 @@ def parts_of(lists, batch=0):
             observed = Observations.from_rewards(N_ARMS, arms, values)
             pulled = tuple(np.flatnonzero(observed.count).tolist())
             columns = [tuple(getattr(observed, name)[list(pulled)].tolist()) for name in ("mean", "count", "m2")]
-            yield Summary(batch, f"s{i}", Content(batch, pulled, *columns))
+            yield SummaryRows(batch, f"s{i}", Content(batch, pulled, *columns))
         else:
             keys = [f"k{i}-{k}" for k in range(len(rows))]
             yield RewardRows(batch, keys, arms.astype(np.int32), values)
@@ -61,7 +61,7 @@ def test_order_and_division_change_no_bit(lists, seed):
     expected = bits(aggregated(parts))
     single = []
     for part in parts:
-        if isinstance(part, Summary):
+        if isinstance(part, SummaryRows):
             single.append(part)
         else:
             single += [RewardRows(0, [part.keys[k]], part.arms[[k]], part.rewards[[k]]) for k in range(len(part.keys))]

@@ -12,7 +12,7 @@ from durability.blocks import damaged_blocks
 
 import convexdesign as cd
 from convexdesign.experiment import recover
-from convexdesign.experiment.events import Kind, PendingEvent
+from convexdesign.experiment.events import EventKind, PendingEvent
 from convexdesign.experiment.journal import is_hot, journal_of
 from convexdesign.experiment.store import Store
 
@@ -27,7 +27,7 @@ def interrupted(path, copy):
         with store.transaction(write=True):
             store.read()
             for _ in range(30):
-                store.append([PendingEvent(Kind.FAILED, {"message": "y" * 2000, "designs": []})])
+                store.append([PendingEvent(EventKind.FAILED, {"message": "y" * 2000, "designs": []})])
             # By another process: closing the file in this one would give up SQLite's locks.
             subprocess.run(["cp", path, copy], check=True)
             subprocess.run(["cp", journal_of(path), journal_of(copy)], check=True)

@@ -10,7 +10,7 @@ import pytest
 
 import convexdesign as cd
 from convexdesign.experiment import check, snapshot
-from convexdesign.experiment.events import Kind
+from convexdesign.experiment.events import EventKind
 
 
 @pytest.fixture
@@ -99,8 +99,8 @@ def test_a_snapshot_that_was_made_wrongly_is_found_by_check(often, path, x, monk
         with monkeypatch.context() as within:
             within.setattr(snapshot, "load", lambda store: made)
             data = forged(path)[1]
-        parts = [(Kind(kind), text) for kind, text in json.loads(data)["parts"]]
-        return snapshot.Snapshot(made.seq, made.checksum, parts, snapshot._digest(data), data)
+        parts = [(EventKind(kind), text) for kind, text in json.loads(data)["parts"]]
+        return snapshot.LogSnapshot(made.seq, made.checksum, parts, snapshot._digest(data), data)
 
     monkeypatch.setattr(snapshot, "made", wrong)
     x.ask()

@@ -13,7 +13,7 @@ from typing import Any
 
 from convexdesign.errors import DamagedStoreError
 from convexdesign.experiment import Experiment
-from convexdesign.experiment.events import Kind
+from convexdesign.experiment.events import EventKind
 from durability.crowd import open_batch
 from durability.study import algorithm, parts_of, uninterrupted
 
@@ -42,7 +42,7 @@ def killed_at_random(kills: int, folder: Path, seed: int = 0, longest: float = 0
         noted = notes.read_text().splitlines()
         acknowledged += len(noted)
         lost += len(set(noted) - told)
-        asked = [event.body["batch"] for event in events if event.kind is Kind.ASKED]
+        asked = [event.body["batch"] for event in events if event.kind is EventKind.ASKED]
         twice += len(asked) - len(set(asked))
     return {
         "kills": killed,
@@ -151,6 +151,6 @@ def _succeeded(status: int) -> bool:
 
 
 def _keys(event: Any) -> list[str]:
-    if event.kind is Kind.TOLD:
+    if event.kind is EventKind.TOLD:
         return list(event.body["keys"].split("\n"))
-    return [event.body["key"]] if event.kind is Kind.SUMMARISED else []
+    return [event.body["key"]] if event.kind is EventKind.SUMMARISED else []

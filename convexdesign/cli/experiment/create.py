@@ -36,8 +36,7 @@ def create(
     ] = "h-rage",
     delta: Delta = 0.05,
     level: Annotated[
-        float | None,
-        option("--level", help="The threshold of a level set, where the problem states none."),
+        float | None, option("--level", help="The threshold of a level set, where the problem states none.")
     ] = None,
     variance_bounds: Annotated[
         tuple[float, float] | None,

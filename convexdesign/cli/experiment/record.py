@@ -72,18 +72,13 @@ def _write_csv(events: list[Event], called: list[str], file: IO[str]) -> None:
 
 def _body(event: Event) -> dict[str, Any]:
     """What an event says, single rewards as lists."""
-    from convexdesign.experiment.events import Kind
+    from convexdesign.experiment.events import EventKind
     from convexdesign.experiment.results import RewardRows
 
-    if event.kind is not Kind.TOLD:
+    if event.kind is not EventKind.TOLD:
         return event.body
     rows = RewardRows.from_record(event.body)
-    return {
-        "batch": rows.batch,
-        "keys": list(rows.keys),
-        "arms": rows.arms.tolist(),
-        "rewards": rows.rewards.tolist(),
-    }
+    return {"batch": rows.batch, "keys": list(rows.keys), "arms": rows.arms.tolist(), "rewards": rows.rewards.tolist()}
 
 
 def _rows(body: dict[str, Any], called: list[str]) -> Iterator[tuple[Any, ...]]:

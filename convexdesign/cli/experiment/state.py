@@ -15,7 +15,7 @@ from convexdesign.cli.files import check_writable, write_rows, writing
 from convexdesign.cli.output import counted, print_json, print_line, printable, respond, say
 
 if TYPE_CHECKING:
-    from convexdesign.experiment import Experiment, Standing
+    from convexdesign.experiment import Experiment, ExperimentStatus
     from convexdesign.identification import Result
 
 __all__ = ["ask", "result", "status"]
@@ -104,7 +104,7 @@ def result(store: Store, as_json: AsJson = False) -> None:
 VOID = "void: the data contradict what the answer rests on, so that nothing is promised of it"
 
 
-def _document(x: Experiment, found: Result, state: Standing) -> dict[str, Any]:
+def _document(x: Experiment, found: Result, state: ExperimentStatus) -> dict[str, Any]:
     called = labels(x.item_names, x.n_items)
     return {
         "done": True,
