@@ -23,6 +23,7 @@ import numpy as np
 
 from convexdesign.evaluation import Evaluation
 from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem.compensated import in_two_parts
 from convexdesign.problem.coordinates import amplification
 from convexdesign.problem.held import UNIT, held_form
 from convexdesign.problem.responses import spread, stacked
@@ -40,8 +41,6 @@ SMALL = 1e-11
 # Of very many targets those are looked at that may be the worst, so many times r(r+1)/2 and a few.
 CANDIDATES = 4
 SPARE = 50
-# Eigenvalues of M, scaled to unit diagonal, that its root leaves out.
-ROOT_DROPS = 1e-13
 
 
 def inner_product(p: int) -> float:
@@ -188,13 +187,14 @@ def volume_error(canonical: Canonical) -> float:
 
 def moments_error(problem: DesignProblem, factor: Floats) -> float:
     """The share of |F'L|^2 that the rounding of L, M = LL', may amount to: for roots that had to be computed."""
-    size = np.linalg.norm(problem.aim, axis=1)
-    seen = float(np.linalg.norm(np.abs(factor).T @ size))
     whole = float(np.linalg.norm(factor.T @ problem.aim))
     if problem.kind == "i-optimal":
-        return 32 * inner_product(len(size)) * seen / whole
-    if problem.kind == "average-variance":
-        return (16 * inner_product(len(size)) + ROOT_DROPS * len(size) * (problem.aim.shape[1] < len(size))) * (
-            seen / whole
-        ) ** 2
+        size = np.linalg.norm(problem.aim, axis=1)
+        return 32 * inner_product(len(size)) * float(np.linalg.norm(np.abs(factor).T @ size)) / whole
+    if problem.moments is not None:
+        # M - LL' with twice the digits, and the rounding of M: |tr F'EF| <= sum_ij |E_ij| (|F||F|')_ij.
+        high, low = in_two_parts(problem.aim, np.ascontiguousarray(problem.aim.T))
+        E = np.abs((problem.moments - high) - low) + 2 * UNIT * np.abs(problem.moments)
+        seen = np.abs(factor) @ np.abs(factor).T
+        return float(np.vdot(E, seen)) / whole**2
     return 0.0

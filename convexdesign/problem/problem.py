@@ -99,6 +99,7 @@ class DesignProblem:
     arms: Arms
     targets: Targets
     aim: Floats
+    moments: Floats | None
     noise_variance: Floats | None
     costs: Floats | None
     prior: Floats | None
@@ -137,6 +138,7 @@ class DesignProblem:
         put(self, "arms", read.arms)
         put(self, "targets", targets)
         put(self, "aim", np.empty((rows.d, 0)) if aim is None else aim)
+        put(self, "moments", inputs.get("M"))
         put(self, "noise_variance", read.noise_variance)
         put(self, "costs", read.costs)
         put(self, "prior", read.prior)

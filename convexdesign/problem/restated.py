@@ -114,7 +114,9 @@ def restate(problem: DesignProblem, basis: Floats) -> DesignProblem | None:
     put = object.__setattr__  # a frozen value, filled in one place
     put(other, "arms", _arms(problem.arms, basis, lifted))
     put(other, "targets", targets)
-    put(other, "aim", _aim(problem, basis))
+    if problem.moments is not None:
+        put(other, "moments", congruence(basis, problem.moments))
+    put(other, "aim", _aim(other, problem, basis))
     if problem.held is not None:
         pulled = None if lifted is None else ArrayArms(lifted.take(_counted(problem)))
         put(other, "held", _arms(problem.held, basis, pulled))
@@ -169,10 +171,10 @@ def _sum_of_squares(rows: Arms) -> Floats:
     return np.asarray(Y.T @ Y)
 
 
-def _aim(problem: DesignProblem, basis: Floats) -> Floats:
+def _aim(other: DesignProblem, problem: DesignProblem, basis: Floats) -> Floats:
     """The aim L of the criterion in the new coordinates, from what it was made of where it was rounded."""
     if problem.kind == "i-optimal":
         return root_of_moments(_rows(problem.inputs["region"].source, basis))
-    if problem.kind == "average-variance":
-        return np.asarray(psd_root(congruence(basis, problem.inputs["M"])).T)
+    if other.moments is not None:
+        return np.asarray(psd_root(other.moments).T)
     return product(np.ascontiguousarray(problem.aim.T), basis).T
