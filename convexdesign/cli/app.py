@@ -31,6 +31,7 @@ from convexdesign.errors import (
     ConflictError,
     ConvexDesignError,
     DamagedStoreError,
+    InputError,
     SolverError,
     StoreError,
     UnidentifiableError,
@@ -123,14 +124,16 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-CODES_OF_CAUSES = {
-    "ConvexDesignError": ExitCode.BAD_INPUT,
-    "InputError": ExitCode.BAD_INPUT,
-    "SolverError": ExitCode.NOT_CERTIFIED,
-    "UnidentifiableError": ExitCode.UNIDENTIFIABLE,
+# Of several that fit, the first counts.
+CODES = {
+    UnidentifiableError: ExitCode.UNIDENTIFIABLE,
+    ConflictError: ExitCode.CONFLICT,
+    DamagedStoreError: ExitCode.CONFLICT,
+    SolverError: ExitCode.NOT_CERTIFIED,
+    StoreError: ExitCode.NOT_CERTIFIED,
+    ConvexDesignError: ExitCode.BAD_INPUT,
+    InputError: ExitCode.BAD_INPUT,
 }
-
-
 # What the system says when a file cannot grow.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -139,15 +142,11 @@ def diagnose(error: Exception) -> tuple[ExitCode, str]:
     """The exit code and the message for what went wrong."""
     if type(error).__name__ == "ReplicationError":
         # What failed inside a run, perhaps in another process, is told by its name.
-        return CODES_OF_CAUSES.get(getattr(error, "reason", "").partition(":")[0], ExitCode.BUG), str(error)
-    if isinstance(error, UnidentifiableError):
-        return ExitCode.UNIDENTIFIABLE, str(error)
-    if isinstance(error, (ConflictError, DamagedStoreError)):
-        return ExitCode.CONFLICT, str(error)
-    if isinstance(error, (SolverError, StoreError)):
-        return ExitCode.NOT_CERTIFIED, str(error)
-    if isinstance(error, ConvexDesignError):
-        return ExitCode.BAD_INPUT, str(error)
+        cause = getattr(error, "reason", "").partition(":")[0]
+        return next((code for kind, code in CODES.items() if kind.__name__ == cause), ExitCode.BUG), str(error)
+    for kind, code in CODES.items():
+        if isinstance(error, kind):
+            return code, str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return ExitCode.BAD_INPUT, f"{error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in NO_ROOM:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from convexdesign.cli.advice import options_advised
 from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Encoding, Header, Names, argument, option
 from convexdesign.cli.files import check_writable, write_rows
 from convexdesign.cli.observing import read_observations
 from convexdesign.cli.output import counted, print_line, print_table, respond, say
+from convexdesign.cli.reading import options_advised
 from convexdesign.cli.report import ROWS_SHOWN
 from convexdesign.errors import InputError
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from convexdesign.cli.advice import options_advised
 from convexdesign.errors import InputError
 from convexdesign.files import check_regular, is_file
 
@@ -20,7 +21,16 @@ if TYPE_CHECKING:
     from convexdesign.problem.read import Rows
     from convexdesign.problemfile import ProblemFile
 
-__all__ = ["find_problem", "options_given", "read_design", "read_matched", "read_per_arm", "read_problem"]
+__all__ = [
+    "as_options",
+    "find_problem",
+    "options_advised",
+    "options_given",
+    "read_design",
+    "read_matched",
+    "read_per_arm",
+    "read_problem",
+]
 
 
 # Options that every kind takes.
@@ -295,3 +305,30 @@ def numbers_in(text: str) -> list[float] | None:
 def flag(name: str) -> str:
     """The option that sets a constructor's argument."""
     return {"M": "--matrix"}.get(name, "--" + name.replace("_", "-"))
+
+
+# ------------------------------------------------------------------ advice
+
+SWITCH = re.compile(r"\b(header|names)=(True|False)")
+VALUE = re.compile(r"\b(delimiter|decimal|encoding)=('[^']*')")
+BARE = re.compile(r"\b(delimiter|decimal|encoding)=(?!=)")
+
+
+def as_options(message: str) -> str:
+    """names=True as --names, names=False as --no-names, decimal=',' as --decimal ','.
+
+    >>> as_options("pass names=True if it names the rows, or decimal=',' (and header= otherwise)")
+    "pass --names if it names the rows, or --decimal ',' (and --header or --no-header otherwise)"
+    """
+    message = SWITCH.sub(lambda found: f"--{'' if found[2] == 'True' else 'no-'}{found[1]}", message)
+    message = BARE.sub(r"--\1", VALUE.sub(r"--\1 \2", message))
+    return re.sub(r"\b(header|names)=(?!=)", r"--\1 or --no-\1", message)
+
+
+@contextmanager
+def options_advised() -> Iterator[None]:
+    """Errors of what is read inside advise options."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(as_options(str(error))) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.estimation import Batch, Observations
-from convexdesign.experiment.events import Event, EventKind, plain_json
+from convexdesign.experiment.events import Event, plain_json
 from convexdesign.experiment.packing import pulls, pulls_of, summary, summary_of
 from convexdesign.experiment.results import Content, Results, RewardRows, SummaryRows, content_from_record
 from convexdesign.typing import Counts
@@ -184,8 +184,8 @@ class Ledger:
     # ---------------------------------------------------------------- events
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
-        HANDLERS[event.kind](self, event.body)
+        """Take in the next event: by the method that is called as its kind."""
+        getattr(self, f"_{event.kind.value}")(event.body)
         self.events += 1
 
     def _failed(self, body: dict[str, Any]) -> None:
@@ -257,18 +257,3 @@ class Ledger:
 
     def _finished(self, body: dict[str, Any]) -> None:
         self.finished = body["result"]
-
-
-HANDLERS: dict[EventKind, Callable[[Ledger, dict[str, Any]], None]] = {
-    EventKind.CREATED: Ledger._created,
-    EventKind.ASKED: Ledger._asked,
-    EventKind.TOLD: Ledger._told,
-    EventKind.SUMMARISED: Ledger._summarised,
-    EventKind.CLOSED: Ledger._closed,
-    EventKind.MISSING: Ledger._missing,
-    EventKind.AMENDED: Ledger._amended,
-    EventKind.WITHDRAWN: Ledger._withdrawn,
-    EventKind.FAILED: Ledger._failed,
-    EventKind.STOPPED: Ledger._stopped,
-    EventKind.FINISHED: Ledger._finished,
-}

@@ -11,6 +11,7 @@ from convexdesign.explore.pictures import equivalence_picture
 from convexdesign.explore.program import program
 from convexdesign.explore.state import EXAMPLES, PROBLEMS
 from convexdesign.explore.view import Blind, View
+from convexdesign.plotting.allocation import percent
 from convexdesign.problem import Criterion
 from convexdesign.problemfile.kinds import KINDS
 from convexdesign.typing import Floats
@@ -118,7 +119,7 @@ def _bar(share: float, kind: str) -> str:
     width = f"{100 * share:.2f}%"
     return (
         f'<td class="share" data-share="{share:.6f}"><span class="bar {kind}" style="width: {width}"></span>'
-        f"<span>{_percent(share)}</span></td>"
+        f"<span>{escape(percent(share))}</span></td>"
     )
 
 
@@ -208,12 +209,6 @@ def _number(value: float) -> str:
 def _gap(gap: float) -> str:
     """A certified gap; what rounding leaves reads as zero."""
     return "0" if gap < 1e-12 else f"{gap:.0e}".replace("-", "−")
-
-
-def _percent(share: float) -> str:
-    if share < 1e-6:
-        return "0 %"
-    return "&lt;0.1 %" if share < 5e-4 else f"{100 * share:.1f} %"
 
 
 def _floor(efficiency: float) -> str:

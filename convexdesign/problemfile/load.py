@@ -276,10 +276,7 @@ class _Reader:
         target, options = self._beside(given)
         options.pop("names", None)
         unlisted = 1.0 if field == "max_weight" else 0.0  # no bound for an arm that the file leaves out
-        try:
-            return read_vector(target, n, names=names, unlisted=unlisted, **options)
-        except InputError as error:
-            raise InputError(f"{self.path}: {field}: {_as_field(error)}") from None
+        return self._guarded(field, lambda: read_vector(target, n, names=names, unlisted=unlisted, **options))
 
     def _beside(self, given: str | FileRef) -> tuple[Path, dict[str, Any]]:
         if isinstance(given, str):
