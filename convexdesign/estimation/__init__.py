@@ -4,7 +4,6 @@ Observations hold counts, means and sums of squares per arm; `least_squares` est
 its two baselines, `UniformEstimator` and `SeparateArmEstimator`, ask for pulls and end in a `VarianceModel`.
 """
 
-from convexdesign.estimation.aggregates import observations_from_aggregates
 from convexdesign.estimation.asktell import AskTell, Batch, Resumable
 from convexdesign.estimation.baselines import SeparateArmEstimator, UniformEstimator, spanning_arms
 from convexdesign.estimation.error_bound import (
@@ -16,7 +15,7 @@ from convexdesign.estimation.error_bound import (
 from convexdesign.estimation.head import Head, HeadPlan, Proportions, plan_head
 from convexdesign.estimation.least_squares import LinearFit, least_squares
 from convexdesign.estimation.observations import Observations
-from convexdesign.estimation.tables import observations_from_csv, observations_from_frame
+from convexdesign.estimation.tables import observations_from_aggregates, observations_from_csv, observations_from_frame
 from convexdesign.estimation.variance_model import VarianceModel, chi_square_intervals, model_variances
 
 __all__ = [

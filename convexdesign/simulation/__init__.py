@@ -3,13 +3,15 @@
 from convexdesign.simulation.compare import compare, comparison_rows, comparison_table
 from convexdesign.simulation.environment import LinearEnvironment
 from convexdesign.simulation.replicate import (
+    AsksAndTells,
+    Pullable,
     ReplicationError,
     replicate,
     replicate_one,
     replication_seed,
     run_replications,
+    simulate,
 )
-from convexdesign.simulation.simulate import AsksAndTells, Pullable, simulate
 
 __all__ = [
     "AsksAndTells",

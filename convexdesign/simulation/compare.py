@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
-from convexdesign.simulation.replicate import MakeAlgorithm, MakeEnvironment, replicate
-from convexdesign.simulation.simulate import Pullable
+from convexdesign.simulation.replicate import MakeAlgorithm, MakeEnvironment, Pullable, replicate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,30 +32,19 @@ class _Counted:
         return observations
 
 
-class _CountedMaker:
-    """make_environment with counting; a class, so that workers can be sent it."""
-
-    def __init__(self, make: MakeEnvironment) -> None:
-        self.make = make
-
-    def __call__(self, rng: np.random.Generator) -> _Counted:
-        return _Counted(self.make(rng))
+def _counted(make: MakeEnvironment, rng: np.random.Generator) -> _Counted:
+    return _Counted(make(rng))
 
 
-class _Record:
+def _record(
+    truth: tuple[int, ...], answer_of: Callable[[Any], Sequence[int]], result: Any, environment: _Counted
+) -> dict[str, Any]:
     """One row of a run: its samples as counted, the answer, whether it is right, and the status where there is one."""
-
-    def __init__(self, truth: Sequence[int], answer_of: Callable[[Any], Sequence[int]]) -> None:
-        self.truth = tuple(int(i) for i in truth)
-        self.answer_of = answer_of
-
-    def __call__(self, result: Any, environment: _Counted) -> dict[str, Any]:
-        answer = tuple(int(i) for i in self.answer_of(result))
-        status = getattr(result, "status", None)
-        name = getattr(status, "name", "ANSWERED")
-        undecided = name == "UNDECIDED"
-        row = {"samples": environment.samples, "answer": answer, "status": name}
-        return row | {"undecided": undecided, "correct": not undecided and answer == self.truth}
+    answer = tuple(int(i) for i in answer_of(result))
+    name = getattr(getattr(result, "status", None), "name", "ANSWERED")
+    undecided = name == "UNDECIDED"
+    row = {"samples": environment.samples, "answer": answer, "status": name}
+    return row | {"undecided": undecided, "correct": not undecided and answer == truth}
 
 
 def answer_field(result: Any) -> Sequence[int]:
@@ -86,17 +75,12 @@ def comparison_rows(
 
     if not algorithms:
         raise InputError("no algorithms to compare; give a mapping from names to functions that build them")
+    # Partial functions, not closures, so that workers can be sent them.
+    world = partial(_counted, make_environment)
+    record = partial(_record, tuple(int(i) for i in truth), answer_of)
     frames = []
     for name, make in algorithms.items():
-        rows = replicate(
-            make,
-            _CountedMaker(make_environment),
-            replications,
-            n_jobs,
-            seed,
-            progress,
-            record=_Record(truth, answer_of),
-        )
+        rows = replicate(make, world, replications, n_jobs, seed, progress, record=record)
         rows.insert(0, "algorithm", name)
         frames.append(rows)
     return pd.concat(frames, ignore_index=True)

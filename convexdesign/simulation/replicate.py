@@ -1,23 +1,69 @@
-"""Independent replications of a simulated experiment: one seed each, the same rows on any number of workers."""
+"""One run of an ask/tell algorithm against a simulated world, and independent replications: one seed each, the same rows
+on any number of workers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convexdesign.errors import ConvexDesignError, InputError
+from convexdesign.estimation.asktell import Batch
+from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.variance_model import VarianceModel
 from convexdesign.simulation.environment import LinearEnvironment
-from convexdesign.simulation.simulate import AsksAndTells, Pullable, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ReplicationError", "replicate", "replicate_one", "replication_seed", "run_replications"]
+__all__ = [
+    "AsksAndTells",
+    "Pullable",
+    "ReplicationError",
+    "replicate",
+    "replicate_one",
+    "replication_seed",
+    "run_replications",
+    "simulate",
+]
+
+
+class AsksAndTells(Protocol):
+    """What an algorithm must offer to be simulated."""
+
+    @property
+    def done(self) -> bool: ...
+
+    def ask(self) -> Batch: ...
+
+    def tell(self, batch: Batch, observations: Observations, /) -> None: ...
+
+    def result(self) -> Any: ...
+
+
+class Pullable(Protocol):
+    """What a world must offer: rewards for whole numbers of pulls per arm."""
+
+    def pull(self, counts: NDArray[np.int64], /) -> Observations: ...
+
+
+def simulate(algorithm: AsksAndTells, environment: Pullable) -> Any:
+    """Ask, pull and tell until the algorithm is done; its result.
+
+    >>> import convexdesign as cd
+    >>> env = cd.simulation.LinearEnvironment([[1.0], [0.5]], [3.0], noise_variance=[1.0, 0.25], rng=0)
+    >>> cd.simulation.simulate(cd.estimation.SeparateArmEstimator(env.arms, 10_000), env).samples
+    10000
+    """
+    while not algorithm.done:
+        batch = algorithm.ask()
+        algorithm.tell(batch, environment.pull(batch.counts))
+    return algorithm.result()
+
 
 MakeAlgorithm = Callable[[np.random.Generator], AsksAndTells]
 MakeEnvironment = Callable[[np.random.Generator], Pullable]

@@ -6,7 +6,7 @@ from scipy import stats
 
 from convexdesign.errors import InputError
 from convexdesign.simulation import LinearEnvironment
-from convexdesign.simulation.noise import NOISES, block_statistics, gaussian_statistics, standard_noise
+from convexdesign.simulation.environment import NOISES, block_statistics, gaussian_statistics, standard_noise
 
 ARMS = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 THETA = np.array([3.0, -1.0])
