@@ -5,8 +5,15 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from convexdesign.programs.multiplier import price_of_information, psd_root
-from convexdesign.programs.program import Constrain, Program, information, normalised, simplex
+from convexdesign.programs.program import (
+    Constrain,
+    Program,
+    information,
+    normalised,
+    price_of_information,
+    psd_root,
+    simplex,
+)
 from convexdesign.typing import Floats
 
 __all__ = ["average_variance"]

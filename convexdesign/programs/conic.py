@@ -82,7 +82,7 @@ def solve_conic(
         step = price(canonical, solution, arms, targets, record)
         if record.finished:
             break
-        if step.solver_gap > max(tol, step.gap) / 2 and (better := refined(step)) is not None:
+        if step.solver_gap > max(tol, step.gap) / 2 and (better := refined(step, tol)) is not None:
             step = min(step, price(canonical, better, arms, targets, record), key=lambda s: s.gap)
         more_arms, more_targets = step.violators(tol)
         if step.solver_gap > max(tol, step.gap) / 2 or more_arms.size + more_targets.size == 0:

@@ -9,15 +9,11 @@ import numpy as np
 from convexdesign.certificate import Witness
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.programs.average_variance import average_variance
-from convexdesign.programs.dual_socp import dual_socp
-from convexdesign.programs.interest_log_det import interest_log_det
 from convexdesign.programs.least_eigenvalue import least_eigenvalue
-from convexdesign.programs.log_det import log_det
-from convexdesign.programs.matrix_fractional import matrix_fractional
+from convexdesign.programs.log_det import interest_log_det, log_det
+from convexdesign.programs.minimax import dual_socp, matrix_fractional, sdp, socp
 from convexdesign.programs.program import Constrain, Program
-from convexdesign.programs.sdp import sdp
 from convexdesign.programs.size import ProgramSize, program_size
-from convexdesign.programs.socp import socp
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Build", "alternative", "formulations_of", "size_of", "witness_of"]

@@ -1,14 +1,22 @@
-"""D-optimal design, and with it the G-optimal one of Kiefer and Wolfowitz."""
+"""log det of the information matrix: D-optimality (with it the G-optimality of Kiefer and Wolfowitz), and D_s."""
 
 from __future__ import annotations
 
 import cvxpy as cp
+import numpy as np
 
-from convexdesign.programs.multiplier import price_of_information, psd_root
-from convexdesign.programs.program import Constrain, Program, information, normalised, simplex
+from convexdesign.programs.program import (
+    Constrain,
+    Program,
+    information,
+    normalised,
+    price_of_information,
+    psd_root,
+    simplex,
+)
 from convexdesign.typing import Floats
 
-__all__ = ["log_det"]
+__all__ = ["interest_log_det", "log_det"]
 
 
 def log_det(arms: Floats, prior: Floats | None = None, constrain: Constrain | None = None) -> Program:
@@ -37,4 +45,40 @@ def log_det(arms: Floats, prior: Floats | None = None, constrain: Constrain | No
         multipliers=lambda: normalised(w.value),
         vectors=lambda: psd_root(price_of_information(definition[0].dual_value, arms.shape[-1])),
         value=lambda: float(objective.value),
+    )
+
+
+def interest_log_det(
+    arms: Floats, interest: Floats, prior: Floats | None = None, constrain: Constrain | None = None
+) -> Program:
+    """max log det Z  subject to  A(w) - K Z K' psd,  w in W;  K = interest (r, s), Z (s, s) symmetric.
+
+    The largest Z with KZK' <= A is (K'A^-1K)^-1, the information about K'theta once the other parameters have been
+    fitted (a Schur complement where K selects coordinates); the inequality is linear in w and Z together, so no inverse
+    appears.
+
+    The multiplier of the matrix inequality is P = CK(K'CK)^-1 K'C, C = A^-1; the vectors of the bound are the columns of
+    P^(1/2)Q, with Q an orthonormal basis of the range of P^(1/2)K.
+
+    Source: Pukelsheim, Optimal Design of Experiments (2006), sections 3.2 and 3.11.
+    """
+    w, members = simplex(len(arms), constrain)
+    A, definition = information(arms, prior, w)
+    Z = cp.Variable((interest.shape[1],) * 2, symmetric=True, name="Z")
+    fits = A - interest @ Z @ interest.T >> 0
+
+    def vectors() -> Floats:
+        dual = fits.dual_value
+        root = psd_root(np.full((arms.shape[-1],) * 2, np.nan) if dual is None else np.asarray(dual, dtype=float))
+        if not np.all(np.isfinite(root)):
+            return np.full(interest.T.shape, np.nan)
+        return np.asarray((root @ np.linalg.qr(root @ interest)[0]).T)
+
+    problem = cp.Problem(cp.Maximize(cp.log_det(Z)), [fits, *definition, *members])
+    return Program(
+        problem,
+        weights=lambda: normalised(w.value),
+        multipliers=lambda: np.zeros(0),
+        vectors=vectors,
+        value=lambda: float(problem.objective.value),
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.certificate import Certificate, evaluate
+from convexdesign.frankwolfe import correct_minimax
+from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.problem import Canonical
-from convexdesign.problem.responses import spread, squares, stacked
+from convexdesign.problem.responses import squares, stacked
 from convexdesign.programs.formulations import witness_of
-from convexdesign.programs.polish import polish
 from convexdesign.programs.record import Record
 from convexdesign.programs.working_sets import violating_arms, violating_targets
 from convexdesign.typing import Floats, Indices
@@ -111,21 +112,26 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
     )
 
 
-def refined(step: Step) -> Solution | None:
-    """The step's solution with more digits, where Newton's method finds them: minimax over the whole simplex."""
+def refined(step: Step, tol: float) -> Solution | None:
+    """The step's solution with more digits, from the corrective step of Frank-Wolfe: minimax over the whole simplex."""
     canonical = step.canonical
     if step.targets.size == 0 or not canonical.problem.weight_set.is_simplex:
         return None
     arms, targets = canonical.arms[step.arms], canonical.whiten_targets(step.targets)
-    better = polish(arms, targets, canonical.prior_root, step.weights, step.multipliers)
-    if better is None:
+    # A zero target (an oracle's best item) wants nothing, and has no logarithm.
+    wanted = targets.any(axis=1)
+    start = step.weights, step.multipliers[wanted]
+    if not start[1].sum() > 0:
         return None
-    weights, multipliers = better
-    A = (
-        stacked(arms).T @ (spread(weights, arms)[:, None] * stacked(arms))
-        + canonical.prior_root.T @ canonical.prior_root
-    )
-    return Solution(weights, multipliers, np.sqrt(multipliers)[:, None] * np.linalg.solve(A, targets.T).T)
+    try:
+        better = correct_minimax(arms, targets[wanted], tol / 4, canonical.prior, (start[0], start[1] / start[1].sum()))
+    except np.linalg.LinAlgError:
+        return None
+    multipliers = np.zeros(wanted.size)
+    multipliers[wanted] = better.multipliers
+    A = combine(stacked(arms).T, better.weights, canonical.prior)
+    vectors = np.sqrt(multipliers)[:, None] * np.linalg.solve(A, targets.T).T
+    return Solution(better.weights, multipliers, vectors)
 
 
 def _excess(overall: float, restricted: float) -> float:

@@ -24,7 +24,18 @@ import numpy as np
 
 from convexdesign.typing import Floats
 
-__all__ = ["Constrain", "Formulation", "Program", "information", "normalised", "prior_rows", "simplex"]
+__all__ = [
+    "Constrain",
+    "Formulation",
+    "Program",
+    "information",
+    "normalised",
+    "per_target",
+    "price_of_information",
+    "prior_rows",
+    "psd_root",
+    "simplex",
+]
 
 Constrain: TypeAlias = Callable[[cp.Expression], Sequence[cp.Constraint]]
 
@@ -106,3 +117,26 @@ def per_target(rows: Any, multipliers: Floats) -> Floats:
     scale = np.zeros_like(multipliers)
     scale[keep] = 1.0 / np.sqrt(multipliers[keep])
     return np.asarray(rows, dtype=float) * scale[:, None]
+
+
+def price_of_information(multiplier: Any, r: int) -> Floats:
+    """The psd matrix Q with <Q, A> = multiplier of the lower triangle of A, as `information` defines it; nan if unset.
+
+    The triangle holds each off-diagonal entry once, so its multiplier is twice the entry of Q. The sign of an equality's
+    multiplier is a convention; that of Q is not.
+    """
+    Q = np.full((r, r), np.nan)
+    if multiplier is None:
+        return Q
+    row, col = np.tril_indices(r)
+    Q[row, col] = np.ravel(multiplier) * np.where(row == col, 1.0, 0.5)
+    Q[col, row] = Q[row, col]
+    return Q if np.trace(Q) >= 0 else -Q
+
+
+def psd_root(Q: Floats) -> Floats:
+    """The symmetric root of Q, negative eigenvalues (a solver's rounding) taken as zero; nan where Q is."""
+    if not np.all(np.isfinite(Q)):
+        return np.full_like(Q, np.nan)
+    values, axes = np.linalg.eigh((Q + Q.T) / 2)
+    return np.asarray((axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T)

@@ -16,8 +16,8 @@ from convexdesign.errors import SolverError
 from convexdesign.programs import apart, backends
 from convexdesign.programs.apart import OutOfTime, run_apart
 from convexdesign.programs.backends import ACCURACIES, BACKENDS, TimeUp, run
+from convexdesign.programs.minimax import socp
 from convexdesign.programs.size import ProgramSize
-from convexdesign.programs.socp import socp
 
 ARMS = np.random.default_rng(0).standard_normal((8, 3))
 # As if one step took minutes: such programs are solved in a process of their own.

@@ -86,11 +86,21 @@ def test_few_of_many_arms_suffice():
 
 @pytest.mark.parametrize("backend", backends.BACKENDS)
 def test_tight_gap(backend):
-    """Beyond what the backends reach themselves: the last digits are Newton's."""
+    """Beyond what the backends reach themselves: the last digits are those of Frank-Wolfe's corrective step."""
     X = sphere(40, 4)
     problem = DesignProblem.xy_allocation(X)
     outcome = solve_conic(canonicalise(problem), tol=1e-10, backend=backend)
     assert -1e-12 <= proven_gap(X, differences(X), outcome, problem) <= 1e-10
+
+
+@pytest.mark.parametrize(
+    "held", [{}, {"prior_information": np.diag([1.0, 0.5, 0.0, 0.0]), "n_new": 3}], ids=["new", "held"]
+)
+def test_tight_gap_with_a_target_of_zero(held):
+    problem = DesignProblem.best_arm_oracle(sphere(30, 4), theta=[1.0, 0.3, -0.2, 0.5], **held)
+    design = solve(problem, method="conic", tol=1e-10)
+    assert design.status is Status.CERTIFIED
+    assert design.value == pytest.approx(solve(problem, method="frank-wolfe", tol=1e-10).value, rel=3e-10)
 
 
 def test_bounds_on_weights():

@@ -8,11 +8,8 @@ import pytest
 from duality import bound, capped, value, vectors_of
 
 from convexdesign.programs.backends import run
-from convexdesign.programs.dual_socp import dual_socp
 from convexdesign.programs.log_det import log_det
-from convexdesign.programs.matrix_fractional import matrix_fractional
-from convexdesign.programs.sdp import sdp
-from convexdesign.programs.socp import socp
+from convexdesign.programs.minimax import dual_socp, matrix_fractional, sdp, socp
 
 FORMULATIONS = {"socp": socp, "dual-socp": dual_socp, "sdp": sdp, "matrix-fractional": matrix_fractional}
 PRIMAL = {name: build for name, build in FORMULATIONS.items() if name != "dual-socp"}
