@@ -10,11 +10,10 @@ import numpy as np
 
 from convexdesign.errors import ConvexDesignError
 from convexdesign.experiment import snapshot
-from convexdesign.experiment.aggregation import aggregate
 from convexdesign.experiment.events import Event, EventKind
 from convexdesign.experiment.ledger import Ledger, Withdrawal
 from convexdesign.experiment.packing import summary
-from convexdesign.experiment.results import RewardRows, SummaryRows, content_from_record
+from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_from_record
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.store import Store
 from convexdesign.experiment.validation import admit

@@ -16,14 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
-from convexdesign.experiment.aggregation import aggregate
 from convexdesign.experiment.changes import amendment, missing, withdrawal
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.experiment.packing import summary
 from convexdesign.experiment.parsing import checked_key, reward_rows, summary_under
 from convexdesign.experiment.replay import Replay, result_from
-from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
+from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_record
 from convexdesign.experiment.specification import algorithm_from, describe
 from convexdesign.experiment.status import ExperimentStatus, status_of
 from convexdesign.experiment.store import FORMAT, Store

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convexdesign.estimation import Observations
-from convexdesign.experiment.aggregation import aggregate
 from convexdesign.experiment.packing import summary, summary_of
 from convexdesign.experiment.results import (
     Content,
     Results,
     RewardRows,
     SummaryRows,
+    aggregate,
     content_from_record,
     content_record,
 )

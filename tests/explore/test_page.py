@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from convexdesign.explore import EXAMPLES, PROBLEMS, State, view
-from convexdesign.explore.page import choices, examples, page
-from convexdesign.explore.pictures import equivalence_picture
+from convexdesign.explore.page import choices, equivalence_picture, examples, page
 from convexdesign.explore.widget import Explorer, answer
 
 STATES = [*EXAMPLES.values(), *(replace(State(), problem=problem) for problem in PROBLEMS)]
