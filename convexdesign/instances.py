@@ -123,8 +123,7 @@ def experiment_2(
     ((6, 3), 5.0)
     """
     _angle(omega)
-    if not (isinstance(d, int | np.integer) and d >= 3):
-        raise InputError(f"d must be a whole number of at least 3, got {d!r}")
+    _whole("d", d, 3)
     for name, value in (("alpha2", alpha2), ("beta2", beta2)):
         if not (np.isfinite(value) and value > 0):
             raise InputError(f"{name} is a noise variance and must be positive, got {value!r}")
@@ -186,9 +185,8 @@ def multivariate_dimension(variations: int, dimensions: int, *, interactions: bo
     >>> multivariate_dimension(2, 3), multivariate_dimension(3, 4), multivariate_dimension(4, 10, interactions=False)
     (7, 33, 31)
     """
-    for name, value, least in (("variations", variations, 2), ("dimensions", dimensions, 1)):
-        if not (isinstance(value, int | np.integer) and value >= least):
-            raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    _whole("variations", variations, 2)
+    _whole("dimensions", dimensions, 1)
     levels, places = int(variations) - 1, int(dimensions)
     return 1 + places * levels + (levels**2 * (places * (places - 1) // 2) if interactions else 0)
 
@@ -276,8 +274,7 @@ def two_spheres(
     (12, 3)
     """
     for name, value, least in (("d", d, 1), ("outer", outer, 0), ("inner", inner, 0)):
-        if not (isinstance(value, int | np.integer) and value >= least):
-            raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        _whole(name, value, least)
     if outer + inner == 0:
         raise InputError("outer and inner are both 0: at least one arm is needed")
     if not (np.isfinite(radius) and radius > 0):
@@ -309,3 +306,8 @@ def _objective(objective: ObjectiveLike, default_threshold: float) -> Objective:
 def _angle(omega: float) -> None:
     if not 0 < omega < np.pi / 2:
         raise InputError(f"omega is an angle in radians strictly between 0 and pi/2, got {omega!r}")
+
+
+def _whole(name: str, value: int, least: int) -> None:
+    if not (isinstance(value, int | np.integer) and value >= least):
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")

@@ -20,9 +20,8 @@ __all__ = [
     "BETS",
     "SCALES",
     "Bets",
+    "CoordinateFit",
     "Evidence",
-    "PooledFit",
-    "RoundSummary",
     "log_variance_wealth",
     "log_wealth",
     "pooled_fit",
@@ -39,16 +38,25 @@ SUB_GAUSSIAN_BETS = BETS[BETS < 0.3]
 
 
 @dataclass(frozen=True, eq=False)
-class RoundSummary:
-    """One round, all that is kept of it: theta_k as b with y'theta_k = g'b for coordinates g of y, v_k = |F g|²."""
+class CoordinateFit:
+    """theta-hat of one round, or of all, as b with y'theta-hat = g'b for coordinates g of y; factor F, Cov(g'b) = |F g|².
+
+    factor is None where the pulls do not determine everything; b is then the least such vector.
+    """
 
     coefficients: Floats
-    spread: Floats
+    factor: Floats | None
+
+    def variances(self, coordinates: Floats) -> Floats:
+        """Variances of y'theta-hat for coordinates (m, r), shape (m,); infinite where nothing is known."""
+        if self.factor is None:
+            return np.full(coordinates.shape[0], np.inf)
+        image = coordinates @ self.factor.T
+        return np.asarray(np.einsum("ij,ij->i", image, image))
 
     def of(self, coordinates: Floats) -> tuple[Floats, Floats]:
-        """y'theta_k and 1/v_k, (m,) each, for directions with these coordinates (m, r); zeros where y = 0."""
-        image = coordinates @ self.spread.T
-        v = np.einsum("ij,ij->i", image, image)
+        """y'theta-hat and one over its variance, (m,) each, for coordinates (m, r); zeros where y = 0."""
+        v = self.variances(coordinates)
         precision = np.divide(1.0, v, out=np.zeros_like(v), where=v > 0)
         return np.asarray(coordinates @ self.coefficients), precision
 
@@ -66,21 +74,21 @@ class Evidence:
     arms: Floats
     space: RowSpace = field(init=False)
     rows: Floats = field(init=False)
-    summaries: list[RoundSummary] = field(default_factory=list, init=False)
+    summaries: list[CoordinateFit] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.space = row_space(self.arms)
         self.rows = self.space.coordinates(self.arms)
 
-    def add(self, observations: Observations, upper: Floats) -> RoundSummary | None:
+    def add(self, observations: Observations, upper: Floats) -> CoordinateFit | None:
         """Take in a round whose VARIANCES are at most `upper` (n,), bounds chosen before its rewards; None if nothing."""
         p = np.where(np.isfinite(upper), observations.count / upper, 0.0)
         R: Floats = np.asarray(np.linalg.qr(np.sqrt(p)[:, None] * self.rows, mode="r"))
         diagonal = np.abs(np.diag(R))
         if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
             return None
-        spread = np.asarray(np.linalg.inv(R.T), dtype=float)
-        summary = RoundSummary(spread.T @ (spread @ (self.rows.T @ (p * observations.mean))), spread)
+        F = np.asarray(np.linalg.inv(R.T), dtype=float)
+        summary = CoordinateFit(F.T @ (F @ (self.rows.T @ (p * observations.mean))), F)
         self.summaries.append(summary)
         return summary
 
@@ -198,25 +206,7 @@ def _log_mean(logs: Floats) -> Floats:
     return np.asarray(most + np.log(np.mean(np.exp(logs - most), axis=0)))
 
 
-@dataclass(frozen=True, eq=False)
-class PooledFit:
-    """theta-hat as b with y'theta-hat = g'b for coordinates g of y; spread F with Cov(g'b) = |F g|².
-
-    spread is None where the pulls so far do not determine everything; b is then the least such vector.
-    """
-
-    coefficients: Floats
-    spread: Floats | None
-
-    def deviations(self, coordinates: Floats) -> Floats:
-        """Standard deviations of y'theta-hat for coordinates (m, r), shape (m,); infinite where nothing is known."""
-        if self.spread is None:
-            return np.full(coordinates.shape[0], np.inf)
-        image = coordinates @ self.spread.T
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", image, image)))
-
-
-def pooled_fit(rows: Floats, count: Floats, total: Floats, variances: Floats) -> PooledFit:
+def pooled_fit(rows: Floats, count: Floats, total: Floats, variances: Floats) -> CoordinateFit:
     """Weighted least squares for arms with coordinates `rows` (n, r), pulled `count` times with rewards that sum to `total`.
 
     variances (n,): plug-in VARIANCES.
@@ -227,6 +217,6 @@ def pooled_fit(rows: Floats, count: Floats, total: Floats, variances: Floats) ->
     Q, R = np.linalg.qr(scaled)
     diagonal = np.abs(np.diag(R))
     if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
-        return PooledFit(np.asarray(np.linalg.lstsq(scaled, wanted, rcond=1e-12)[0], dtype=float), None)
+        return CoordinateFit(np.asarray(np.linalg.lstsq(scaled, wanted, rcond=1e-12)[0], dtype=float), None)
     inverse = np.asarray(np.linalg.inv(R), dtype=float)
-    return PooledFit(inverse @ (Q.T @ wanted), inverse.T)
+    return CoordinateFit(inverse @ (Q.T @ wanted), inverse.T)

@@ -13,7 +13,7 @@ from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise, checked_noise
 from convexdesign.identification.allocations import allocate, packed, unpacked
-from convexdesign.identification.evidence import Bets, Evidence, PooledFit, pooled_fit, variance_upper_ends
+from convexdesign.identification.evidence import Bets, CoordinateFit, Evidence, pooled_fit, variance_upper_ends
 from convexdesign.identification.identifier import (
     PULLS,
     VARIANCES,
@@ -100,7 +100,7 @@ class MartingaleElimination(Identifier):
         self.evidence = Evidence(np.asarray(self.arms, dtype=float))
         self._coordinates = self.evidence.space.coordinates(self._items.values)
         self._count, self._sum, self._squares, self._dof = np.zeros((4, n))
-        self._fit: PooledFit | None = None
+        self._fit: CoordinateFit | None = None
         self._leader: int | None = None
         # Items that led while a round was measured, in order, with the number of rounds of evidence before that.
         self._led: dict[int, int] = {}
@@ -138,13 +138,13 @@ class MartingaleElimination(Identifier):
             return self._out_of_pulls()
         # An experiment that solves its designs in its own way is asked for all of them.
         over = ArmsToPull(left, self.usable, self._allocated, at_once=self.design_solver is allocate)
-        if self._fit is None or self._fit.spread is None:
+        if self._fit is None or self._fit.factor is None:
             return self._planner.first_counts(over, self.budget is not None)
         likely = self._likely_variances()
         self._allocation, counts = self._planner.next_counts(self._wanted(self._fit), likely, self.samples, over)
         return counts
 
-    def _wanted(self, fit: PooledFit) -> Wanted:
+    def _wanted(self, fit: CoordinateFit) -> Wanted:
         """The directions still to be decided."""
         items, values, group = self.partition.undecided, self._items.values, self._items.group
         if isinstance(self.objective, BestArm):
@@ -156,7 +156,7 @@ class MartingaleElimination(Identifier):
         else:
             directions, coordinates = values[items], self._coordinates[items]
             estimates = np.abs(coordinates @ fit.coefficients - self.objective.threshold)
-        gaps = likely_gaps(estimates, fit.deviations(coordinates)) + self.epsilon
+        gaps = likely_gaps(estimates, np.sqrt(fit.variances(coordinates))) + self.epsilon
         return Wanted(directions, coordinates, gaps, self._bets.V[items])
 
     def _forget_designs(self) -> None:
@@ -238,7 +238,7 @@ class MartingaleElimination(Identifier):
 
     # ---------------------------------------------------------------- judging
 
-    def _judge(self, fit: PooledFit) -> ItemPartition:
+    def _judge(self, fit: CoordinateFit) -> ItemPartition:
         """Who is left, and who leads."""
         now, items = self.partition, self.partition.undecided
         rejected = self._bets.best[items] >= self._threshold

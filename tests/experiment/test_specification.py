@@ -101,3 +101,22 @@ def test_a_store_from_before_margins_keeps_the_fixed_one():
     assert algorithm_from(specification).margin == "achieved"
     specification["options"].pop("margin")
     assert algorithm_from(specification).margin == "fixed"
+
+
+WRITTEN = {
+    "h-rage": {"burn_in": "released", "known_variances": None, "noise": "sub-gaussian", "margin": "fixed"},
+    "rage": {},
+    "martingale": {"known_variances": [0.5, 0.25], "noise": "gaussian", "budget": None},
+    "static": {"known_variances": None, "design": "g"},
+    "oracle": {"theta": [1.0, 0.5], "noise_variance": [0.5, 0.25], "heteroskedastic": False},
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_what_stores_have_written_so_far_is_read_and_written_again_as_it_was(kind):
+    """Names and options of format 1, which stores of other versions hold."""
+    written = describe(cd.identification.Rage(np.eye(2), variance_bounds=(0.25, 0.5), epsilon=0.1, rng=7))
+    options = WRITTEN[kind] | ({} if kind == "oracle" else {"variance_bounds": [0.25, 0.5]})
+    specification = json.loads(json.dumps(written | {"algorithm": kind, "options": options, "max_samples": 500}))
+    again = algorithm_from(specification)
+    assert json.loads(json.dumps(describe(again))) == specification

@@ -106,7 +106,7 @@ def test_what_bets_rest_on_is_known_before_the_rewards_they_count(noise):
             if len(trail) == change_at:
                 observed = Observations(observed.count, observed.mean + mean, observed.m2 * squares)
             algorithm.tell(batch, observed)
-            spreads = [summary.spread.tolist() for summary in algorithm.evidence.summaries]
+            spreads = [summary.factor.tolist() for summary in algorithm.evidence.summaries]
             trail.append((batch.counts.tolist(), leader, spreads))
         return trail
 

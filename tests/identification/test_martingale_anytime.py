@@ -165,7 +165,7 @@ def test_a_run_taken_up_again_is_equal_to_the_last_bit(kind, options):
         assert again.done
         assert again.result() == original.result()
         assert again.confidence().items.tolist() == original.confidence().items.tolist()
-        assert again.evidence.summaries[-1].spread.tolist() == original.evidence.summaries[-1].spread.tolist()
+        assert again.evidence.summaries[-1].factor.tolist() == original.evidence.summaries[-1].factor.tolist()
 
 
 @pytest.mark.parametrize("options", [{}, {"budget": 3_000}], ids=str)
