@@ -11,25 +11,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["KINDS", "ProblemOptions", "argument", "option", "with_problem_options"]
+from convexdesign.problem.kinds import KINDS
 
-# Written out, since importing them would make `--help` slow; a test compares them with problemfile.KINDS.
-KINDS = (
-    "minimax",
-    "g-optimal",
-    "variance-g-optimal",
-    "xy-allocation",
-    "level-set-allocation",
-    "best-arm-oracle",
-    "level-set-oracle",
-    "c-optimal",
-    "d-optimal",
-    "ds-optimal",
-    "a-optimal",
-    "i-optimal",
-    "average-variance",
-    "e-optimal",
-)
+__all__ = ["ProblemOptions", "argument", "option", "with_problem_options"]
 
 
 def option(*flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:

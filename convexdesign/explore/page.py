@@ -13,7 +13,7 @@ from convexdesign.explore.state import EXAMPLES, PROBLEMS
 from convexdesign.explore.view import Blind, View
 from convexdesign.plotting.allocation import percent
 from convexdesign.problem import Criterion
-from convexdesign.problemfile.kinds import KINDS
+from convexdesign.problem.kinds import KINDS
 from convexdesign.typing import Floats
 
 __all__ = ["choices", "equivalence_picture", "examples", "page", "trouble"]

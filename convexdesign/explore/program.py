@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from convexdesign.explore.state import PROBLEMS, State
 from convexdesign.explore.view import View
-from convexdesign.problemfile.kinds import KINDS
+from convexdesign.problem.kinds import KINDS
 
 __all__ = ["program"]
 

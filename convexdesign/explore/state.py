@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from convexdesign.errors import InputError
+from convexdesign.problem.kinds import KINDS
 
 __all__ = ["EXAMPLES", "PROBLEMS", "State"]
 
@@ -16,14 +17,17 @@ Point = tuple[float, float]
 
 # Kinds of problem that make sense in the plane, and which of the reader's settings beyond arms and noise each uses.
 PROBLEMS: Mapping[str, tuple[str, ...]] = {
-    "xy-allocation": ("items",),
-    "best-arm-oracle": ("items", "theta"),
-    "level-set-allocation": ("items",),
-    "level-set-oracle": ("items", "theta", "threshold"),
-    "g-optimal": (),
-    "d-optimal": (),
-    "a-optimal": (),
-    "c-optimal": ("direction",),
+    name: KINDS[name].takes + KINDS[name].needs
+    for name in (
+        "xy-allocation",
+        "best-arm-oracle",
+        "level-set-allocation",
+        "level-set-oracle",
+        "g-optimal",
+        "d-optimal",
+        "a-optimal",
+        "c-optimal",
+    )
 }
 # More points than that cannot be told apart in the picture.
 MOST_POINTS = 24

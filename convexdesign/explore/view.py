@@ -19,7 +19,7 @@ from convexdesign.identification.bounds import Complexity, complexity, lower_bou
 from convexdesign.identification.objectives import BestArm, LevelSet, Objective
 from convexdesign.plotting.plane import ellipse_data
 from convexdesign.problem import DesignProblem
-from convexdesign.problemfile.kinds import KINDS
+from convexdesign.problem.kinds import KINDS
 from convexdesign.solve import solve
 from convexdesign.typing import Floats
 from convexdesign.verify.equivalence import Sensitivities, sensitivities

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.files import open_array
+from convexdesign.problem.kinds import KINDS
 from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.problem.responses import ResponseRows, read_arms
@@ -20,23 +21,6 @@ __all__ = ["problem_from_json", "problem_to_json"]
 
 # Above this many entries a matrix is not written into the document but beside it.
 INLINE_ENTRIES = 500_000
-
-CONSTRUCTORS: dict[str, Any] = {
-    "minimax": DesignProblem,
-    "g-optimal": DesignProblem.g_optimal,
-    "variance-g-optimal": DesignProblem.variance_g_optimal,
-    "xy-allocation": DesignProblem.xy_allocation,
-    "level-set-allocation": DesignProblem.level_set_allocation,
-    "best-arm-oracle": DesignProblem.best_arm_oracle,
-    "level-set-oracle": DesignProblem.level_set_oracle,
-    "c-optimal": DesignProblem.c_optimal,
-    "d-optimal": DesignProblem.d_optimal,
-    "ds-optimal": DesignProblem.ds_optimal,
-    "a-optimal": DesignProblem.a_optimal,
-    "i-optimal": DesignProblem.i_optimal,
-    "average-variance": DesignProblem.average_variance,
-    "e-optimal": DesignProblem.e_optimal,
-}
 
 
 def problem_to_json(problem: DesignProblem, beside: Path) -> dict[str, Any]:
@@ -67,15 +51,15 @@ def problem_from_json(document: dict[str, Any], beside: Path) -> DesignProblem:
     """The problem described by JSON data; InputError when the kind is unknown or a digest does not match."""
     inputs = dict(document)
     kind = inputs.pop("kind")
-    if kind not in CONSTRUCTORS:
-        raise InputError(f"{beside}: unknown kind {kind!r}; this release knows {', '.join(CONSTRUCTORS)}")
+    if kind not in KINDS:
+        raise InputError(f"{beside}: unknown kind {kind!r}; this release knows {', '.join(KINDS)}")
     for name in ("arms", "items", "targets", "region"):
         if name in inputs:
             inputs[name] = _rows_from_json(inputs[name], name, beside)
     for name, value in inputs.items():
         if isinstance(value, dict):
             inputs[name] = _stored(value, name, beside)
-    problem: DesignProblem = CONSTRUCTORS[kind](inputs.pop("arms"), **inputs)
+    problem: DesignProblem = KINDS[kind].constructor(inputs.pop("arms"), **inputs)
     return problem
 
 

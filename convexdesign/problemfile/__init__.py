@@ -1,8 +1,8 @@
 """Design problems as TOML files, and the library of problems with known values that comes with the package."""
 
+from convexdesign.problem.kinds import KINDS, Kind
 from convexdesign.problemfile.certificate import check_certificate, write_certificate
 from convexdesign.problemfile.document import Reference
-from convexdesign.problemfile.kinds import KINDS, Kind
 from convexdesign.problemfile.library import find, library
 from convexdesign.problemfile.load import ProblemFile, load_problem
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 
 from convexdesign.errors import InputError
 from convexdesign.files import check_nesting, read_regular
-from convexdesign.problemfile.kinds import KINDS
+from convexdesign.problem.kinds import KINDS
 
 __all__ = ["COMMON", "Document", "FileRef", "Inequalities", "Reference", "depth", "parse"]
 

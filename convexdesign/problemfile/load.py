@@ -15,12 +15,12 @@ import numpy as np
 
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
+from convexdesign.problem.kinds import KINDS
 from convexdesign.problem.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
 from convexdesign.problem.psd import read_square
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, depth, parse
-from convexdesign.problemfile.kinds import KINDS
 from convexdesign.tables import read_table, read_vector
 from convexdesign.tables.table import stored_array
 from convexdesign.typing import Floats

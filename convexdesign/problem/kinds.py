@@ -1,11 +1,11 @@
-"""The kinds of problem a file can state: what each needs, and the mathematical program it expresses."""
+"""THE table of kinds of problem: their constructors, what each needs, and the mathematical program it expresses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from convexdesign.problem import DesignProblem
+from convexdesign.problem.problem import DesignProblem
 
 __all__ = ["KINDS", "Kind"]
 
