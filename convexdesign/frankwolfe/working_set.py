@@ -13,7 +13,7 @@ from convexdesign.frankwolfe.symmetric import coordinates, dimension
 from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["WorkingSet", "batch_size", "first_arms", "peaked", "spanning", "violators"]
+__all__ = ["WorkingSet", "batch_size", "first_arms", "most_apart", "peaked", "spanning", "violators"]
 
 
 # Candidates are compared in groups of so many times the limit, and never more of them in all: there may be many copies.
@@ -76,14 +76,14 @@ def violators(priced: Priced, level: float, limit: int, gap: float, factor: Floa
         unit = coordinates(stacked(unit).T, responses=unit.shape[1]).T
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
     apart = min(0.5, np.sqrt(max(gap, 0.0)) / 4.0)
-    taken = _apart(unit, apart, limit)
+    taken = most_apart(unit, apart, limit)
     while taken.size < min(limit // 2, order.size) and apart > SAME:
         apart /= 10.0
-        taken = _apart(unit, apart, limit)
+        taken = most_apart(unit, apart, limit)
     return order.take(taken)
 
 
-def _apart(unit: Floats, apart: float, limit: int) -> Indices:
+def most_apart(unit: Floats, apart: float, limit: int) -> Indices:
     """The first `limit` unit vectors no two of which have |cos| > 1 - apart, group by group."""
     taken: list[int] = []
     step = LOOK_AHEAD * limit

@@ -25,13 +25,14 @@ from scipy import sparse
 
 from convexdesign.errors import SolverError
 from convexdesign.programs.apart import OutOfTime, run_apart
+from convexdesign.programs.cone_form import block_sizes, clarabel_cones
 from convexdesign.programs.program import Program
 from convexdesign.programs.size import ProgramSize
 
 __all__ = ["ACCURACIES", "BACKENDS", "TimeUp", "run"]
 
 # Accuracies, coarse to fine, that each backend is asked for in turn. A first-order method needs far more iterations
-# for each further digit, so its ladder limits them too.
+# for each further digit, so that these are limited too.
 ACCURACIES: dict[str, tuple[float, ...]] = {"clarabel": (1e-8, 1e-10, 1e-12), "scs": (1e-5, 1e-7, 1e-9)}
 # Clarabel gives up its iterate when it cannot reach even the reduced accuracy: with a generous one it always tells
 # how far it came, and the certificate decides whether that is any good.
@@ -122,7 +123,8 @@ def _clarabel(data: dict[str, Any], settings: dict[str, Any], deadline: float | 
     q, A, b = data["c"], sparse.csc_matrix(data["A"]), data["b"]
     P = sparse.csc_matrix(sparse.triu(data["P"])) if "P" in data else sparse.csc_matrix((q.size, q.size))
     settings = settings | {"verbose": False}
-    cones = _cones(data["dims"])
+    dims = data["dims"]
+    cones = clarabel_cones(int(dims.zero), int(dims.nonneg), block_sizes(dims))
     if apart:
         task = {"backend": "clarabel", "P": P, "q": q, "A": A, "b": b, "cones": cones, "settings": settings}
         return run_apart(task, deadline)
@@ -151,21 +153,6 @@ def _interruptible(solver: Any) -> Iterator[None]:
     yield
     if interrupted:
         raise interrupted[0]
-
-
-def _cones(dims: Any) -> list[tuple[str, tuple[Any, ...]]]:
-    """CVXPY's cones in its order, each as the name of Clarabel's class and its arguments, which other processes can read."""
-    cones: list[tuple[str, tuple[Any, ...]]] = []
-    if dims.zero:
-        cones.append(("ZeroConeT", (dims.zero,)))
-    if dims.nonneg:
-        cones.append(("NonnegativeConeT", (dims.nonneg,)))
-    cones += [("SecondOrderConeT", (int(order),)) for order in dims.soc]
-    cones += [("PSDTriangleConeT", (int(order),)) for order in dims.psd]
-    cones += [("ExponentialConeT", ())] * dims.exp
-    cones += [("PowerConeT", (float(power),)) for power in dims.p3d]
-    cones += [("GenPowerConeT", (list(powers), 1)) for powers in dims.pnd]
-    return cones
 
 
 def _scs(data: dict[str, Any], settings: dict[str, Any], deadline: float | None, apart: bool) -> Any:

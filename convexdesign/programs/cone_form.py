@@ -17,7 +17,7 @@ from scipy import sparse
 
 from convexdesign.typing import Floats
 
-__all__ = ["Block", "ConeForm", "cone_form", "into_dual"]
+__all__ = ["Block", "ConeForm", "block_sizes", "clarabel_cones", "cone_form", "into_dual"]
 
 
 EPS = float(np.finfo(float).eps)
@@ -55,7 +55,7 @@ class Block:
     @property
     def order(self) -> int:
         """k of a semidefinite block, k x k."""
-        return round((np.sqrt(8 * (self.stop - self.start) + 1) - 1) / 2)
+        return _order(self.stop - self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,24 +74,44 @@ class ConeForm:
         """K as Clarabel's cones."""
         import clarabel
 
-        made: list[Any] = []
-        if self.zero:
-            made.append(clarabel.ZeroConeT(self.zero))
-        if self.nonneg:
-            made.append(clarabel.NonnegativeConeT(self.nonneg))
-        for block in self.blocks:
-            size = block.stop - block.start
-            if block.kind == "soc":
-                made.append(clarabel.SecondOrderConeT(size))
-            elif block.kind == "psd":
-                made.append(clarabel.PSDTriangleConeT(block.order))
-            elif block.kind == "exp":
-                made.append(clarabel.ExponentialConeT())
-            elif len(block.exponents) == 2:
-                made.append(clarabel.PowerConeT(block.exponents[0]))
-            else:
-                made.append(clarabel.GenPowerConeT(list(block.exponents), 1))
-        return made
+        sizes = [(b.kind, b.stop - b.start, b.exponents) for b in self.blocks]
+        return [getattr(clarabel, kind)(*given) for kind, given in clarabel_cones(self.zero, self.nonneg, sizes)]
+
+
+# A block's kind, its rows, and the exponents of a power cone.
+Sizes = list[tuple[str, int, tuple[float, ...]]]
+
+
+def block_sizes(dims: Any) -> Sizes:
+    """The blocks of CVXPY's cones, in its order, after the equalities and inequalities."""
+    sizes: Sizes = [("soc", int(d), ()) for d in dims.soc]
+    sizes += [("psd", int(d) * (int(d) + 1) // 2, ()) for d in dims.psd]
+    sizes += [("exp", 3, ())] * dims.exp
+    sizes += [("power", 3, (float(a), 1.0 - float(a))) for a in dims.p3d]
+    return sizes + [("power", len(shares) + 1, tuple(float(a) for a in shares)) for shares in dims.pnd]
+
+
+def clarabel_cones(zero: int, nonneg: int, sizes: Sizes) -> list[tuple[str, tuple[Any, ...]]]:
+    """Each cone as the name of Clarabel's class and its arguments, which other processes can read."""
+    cones: list[tuple[str, tuple[Any, ...]]] = [("ZeroConeT", (zero,))] if zero else []
+    cones += [("NonnegativeConeT", (nonneg,))] if nonneg else []
+    for kind, size, exponents in sizes:
+        if kind == "soc":
+            cones.append(("SecondOrderConeT", (size,)))
+        elif kind == "psd":
+            cones.append(("PSDTriangleConeT", (_order(size),)))
+        elif kind == "exp":
+            cones.append(("ExponentialConeT", ()))
+        elif len(exponents) == 2:
+            cones.append(("PowerConeT", (exponents[0],)))
+        else:
+            cones.append(("GenPowerConeT", (list(exponents), 1)))
+    return cones
+
+
+def _order(size: int) -> int:
+    """k of a k x k matrix whose triangle has so many entries."""
+    return round((np.sqrt(8 * size + 1) - 1) / 2)
 
 
 def cone_form(w: cp.Variable, constraints: list[cp.Constraint]) -> ConeForm:
@@ -104,14 +124,9 @@ def cone_form(w: cp.Variable, constraints: list[cp.Constraint]) -> ConeForm:
     order = np.r_[mine, np.delete(np.arange(A.shape[1]), mine)]
     at = int(dims.zero) + int(dims.nonneg)
     blocks: list[Block] = []
-    sizes: list[tuple[str, int, tuple[float, ...]]] = [("soc", d, ()) for d in dims.soc]
-    sizes += [("psd", d * (d + 1) // 2, ()) for d in dims.psd]
-    sizes += [("exp", 3, ())] * dims.exp
-    sizes += [("power", 3, (a, 1.0 - a)) for a in dims.p3d]
-    sizes += [("power", len(shares) + 1, tuple(shares)) for shares in dims.pnd]
-    for kind, size, exponents in sizes:
-        blocks.append(Block(kind, at, at + int(size), tuple(float(a) for a in exponents)))
-        at += int(size)
+    for kind, size, exponents in block_sizes(dims):
+        blocks.append(Block(kind, at, at + size, exponents))
+        at += size
     assert len(dims_to_solver_cones(dims)) == bool(dims.zero) + bool(dims.nonneg) + len(blocks)
     rows = sparse.csr_matrix(A[:, order])
     rows.eliminate_zeros()

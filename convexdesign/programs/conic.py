@@ -2,7 +2,7 @@
 
 The program is solved over a few targets (and a few arms, where there are many and W is the whole simplex); every arm and
 target is priced with the solution; violators join; until the certificate over all of them closes. Where the solver is the
-obstacle and not the choice of targets, the next rung of the ladder is tried: tighter tolerances, another formulation,
+obstacle and not the choice of targets, the next of a sequence of attempts is made: tighter tolerances, another formulation,
 another backend. Whatever happens, the best certified design so far is what comes back.
 """
 
@@ -16,8 +16,8 @@ from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.programs.backends import TimeUp, run
 from convexdesign.programs.constraints import feasible_set
+from convexdesign.programs.fallback import fallback_sequence
 from convexdesign.programs.formulations import alternative, formulations_of, size_of
-from convexdesign.programs.ladder import ladder
 from convexdesign.programs.pricing import Solution, price, refined
 from convexdesign.programs.record import Record
 from convexdesign.programs.size import require_memory
@@ -43,7 +43,7 @@ def solve_conic(
 ) -> Outcome:
     """Weights within a relative `tol` of the optimum, with the witness of that, by CVXPY on Clarabel or SCS.
 
-    formulation and backend ("clarabel" | "scs") leave the ladder no other choice; start (n,) weights tell which targets
+    formulation and backend ("clarabel" | "scs") leave no other attempts; start (n,) weights tell which targets
     matter, never more; max_iter counts conic programs; time_limit in seconds; report is called with a Snapshot per
     program. Raises InputError for a formulation that does not fit or constraints that contradict each other, SolverError
     when nothing usable was found.
@@ -54,28 +54,28 @@ def solve_conic(
     builds = formulations_of(canonical)
     spanning = anchors(canonical)
     arms = np.union1d(first_arms(canonical), spanning)
-    rungs = ladder(builds, canonical.rank, arms.size, formulation, backend)
+    attempts = fallback_sequence(builds, canonical.rank, arms.size, formulation, backend)
     targets = np.empty(0, dtype=np.intp)
     if problem.criterion is Criterion.MINIMAX and formulation != "log-det":
         targets = first_targets(canonical, _first_factor(canonical, start))
 
     level, least_gap, failures = 0, np.inf, []
-    while level < len(rungs) and not record.finished:
-        rung = record.rung = rungs[level]
+    while level < len(attempts) and not record.finished:
+        attempt = record.attempt = attempts[level]
         record.programs += 1
-        size = size_of(canonical, rung.formulation, arms.size, targets.size)
+        size = size_of(canonical, attempt.formulation, arms.size, targets.size)
         try:
             require_memory(size, alternative(canonical))
             if record.time_left is not None and size.seconds_per_iteration > record.time_left:
                 raise TimeUp(f"one step would take about {size.seconds_per_iteration:.2g} s, longer than the time left")
-            program = builds[rung.formulation](canonical.arms[arms], targets, feasible)
-            run(program, rung.backend, rung.accuracy, record.time_left, size)
+            program = builds[attempt.formulation](canonical.arms[arms], targets, feasible)
+            run(program, attempt.backend, attempt.accuracy, record.time_left, size)
         except TimeUp as error:
-            failures.append(f"{rung.formulation} on {error}")
+            failures.append(f"{attempt.formulation} on {error}")
             record.out_of_time = True
             break
         except SolverError as error:
-            failures.append(f"{rung.formulation} on {error}")
+            failures.append(f"{attempt.formulation} on {error}")
             level += 1
             continue
         solution = Solution(program.weights(), program.multipliers(), program.vectors())

@@ -11,7 +11,7 @@ from convexdesign.certificate import Certificate, Witness
 from convexdesign.outcome import Outcome, Report, Snapshot, Stats, Status, better_of, status_of
 from convexdesign.problem import Canonical
 from convexdesign.programs.constraints import Feasible
-from convexdesign.programs.ladder import Rung
+from convexdesign.programs.fallback import SolverAttempt
 from convexdesign.programs.prover import Prover, prover
 from convexdesign.typing import Floats
 
@@ -25,7 +25,7 @@ CARRIES = 1e-8
 class Record:
     """Certifies every iterate, remembers the best value and the best bound, and says when to stop.
 
-    feasible is None where W is the whole simplex; max_iter counts programs; time_limit in seconds; rung: what is being
+    feasible is None where W is the whole simplex; max_iter counts programs; time_limit in seconds; attempt: what is being
     tried, found_by: what the best weights came from.
     """
 
@@ -37,8 +37,8 @@ class Record:
     report: Report | None
     started: float = field(default_factory=time.perf_counter)
     programs: int = 0
-    rung: Rung | None = None
-    found_by: Rung | None = None
+    attempt: SolverAttempt | None = None
+    found_by: SolverAttempt | None = None
     out_of_time: bool = False
     best: Certificate | None = None
     weights: Floats | None = None
@@ -77,7 +77,7 @@ class Record:
             best, is_better = better_of(self.best, certificate, self.canonical)
         self.best = best
         if is_better:
-            self.weights, self.found_by = weights, self.rung
+            self.weights, self.found_by = weights, self.attempt
         seconds = time.perf_counter() - self.started
         support = int(np.count_nonzero(weights > CARRIES))
         snapshot = Snapshot(

@@ -8,10 +8,10 @@ solution wrong are added.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
+from convexdesign.frankwolfe.working_set import most_apart, spanning
 from convexdesign.problem import Canonical
-from convexdesign.problem.responses import spread, squares, stacked
+from convexdesign.problem.responses import squares
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["anchors", "diverse", "first_arms", "first_targets", "violating_arms", "violating_targets"]
@@ -39,9 +39,8 @@ def anchors(canonical: Canonical) -> Indices:
     if not _generated(canonical):
         return np.empty(0, dtype=np.intp)
     arms = canonical.arms
-    rows = np.sqrt(spread(_coarse_weight(canonical), arms))[:, None] * stacked(arms)
-    pivots = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1]
-    return np.unique(pivots[: canonical.rank] // (len(rows) // len(arms)))
+    root = np.sqrt(_coarse_weight(canonical)).reshape(-1, *[1] * (arms.ndim - 1))
+    return np.unique(spanning(root * arms))
 
 
 def _generated(canonical: Canonical) -> bool:
@@ -95,12 +94,4 @@ def diverse(canonical: Canonical, factor: Floats, index: Indices, size: int, clo
     """
     image = canonical.problem.targets.take(index) @ factor
     image /= np.maximum(np.linalg.norm(image, axis=1, keepdims=True), np.finfo(float).tiny)
-    free = np.ones(index.size, dtype=bool)
-    chosen: list[int] = []
-    for k in range(index.size):
-        if len(chosen) == size:
-            break
-        if free[k]:
-            chosen.append(k)
-            free &= np.abs(image @ image[k]) <= closeness
-    return index[chosen]
+    return index[most_apart(image, 1.0 - closeness, size)]

@@ -16,6 +16,7 @@ from convexdesign.errors import SolverError
 from convexdesign.programs import apart, backends
 from convexdesign.programs.apart import OutOfTime, run_apart
 from convexdesign.programs.backends import ACCURACIES, BACKENDS, TimeUp, run
+from convexdesign.programs.cone_form import block_sizes, clarabel_cones
 from convexdesign.programs.minimax import socp
 from convexdesign.programs.size import ProgramSize
 
@@ -132,7 +133,8 @@ def test_every_kind_of_cone_reaches_the_other_process():
     for problem, step in ((here, 0.0), (there, 100.0)):
         backends._solve(problem, "clarabel", 1e-8, None, step)
     assert here.value == pytest.approx(there.value, rel=1e-9)
-    kinds = {kind for kind, _ in backends._cones(here.get_problem_data(cp.CLARABEL)[0]["dims"])}
+    dims = here.get_problem_data(cp.CLARABEL)[0]["dims"]
+    kinds = {kind for kind, _ in clarabel_cones(dims.zero, dims.nonneg, block_sizes(dims))}
     assert kinds >= {
         "ZeroConeT",
         "NonnegativeConeT",

@@ -1,4 +1,4 @@
-"""The conic driver: few targets of many, a ladder that survives failing solvers, limits, and the best certified design."""
+"""The conic driver: few targets of many, attempts that survive failing solvers, limits, and the best certified design."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_e_optimality_in_200_dimensions_is_refused_within_two_gigabytes():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "600 arms in 200 dimensions would take about" in done.stdout
-    assert done.stdout.count("would take") == 1  # said once, and not for every rung of the ladder
+    assert done.stdout.count("would take") == 1  # said once, and not for every attempt
 
 
 def test_too_little_time_for_a_single_step_gives_the_coarse_design_with_its_gap():

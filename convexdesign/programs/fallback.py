@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from convexdesign.errors import InputError
 from convexdesign.programs.backends import ACCURACIES
 
-__all__ = ["Rung", "ladder"]
+__all__ = ["SolverAttempt", "fallback_sequence"]
 
 # Measured with Clarabel: a semidefinite cone of order r + 1 costs about r^6, whatever the number of arms, and
 # beyond this rank it is out of the question; second-order cones are as many as arms times targets.
@@ -18,7 +18,7 @@ SDP_PREFERRED_ARMS = 150
 
 
 @dataclass(frozen=True)
-class Rung:
+class SolverAttempt:
     """One way to solve a restricted program."""
 
     formulation: str
@@ -26,10 +26,10 @@ class Rung:
     accuracy: float
 
 
-def ladder(
+def fallback_sequence(
     names: Iterable[str], rank: int, n: int, formulation: str | None = None, backend: str | None = None
-) -> tuple[Rung, ...]:
-    """The rungs for a criterion with these formulations, for n arms of this rank; a name given leaves no other choice.
+) -> tuple[SolverAttempt, ...]:
+    """The attempts for a criterion with these formulations, for n arms of this rank; a name given leaves no other choice.
 
     Raises InputError when the formulation named is not one of the criterion's.
     """
@@ -43,7 +43,7 @@ def ladder(
     backends = (backend,) if backend is not None else tuple(ACCURACIES)
     # Only the first formulation is worth a coarse try: targets can be found with little accuracy.
     return tuple(
-        Rung(name, solver, accuracy)
+        SolverAttempt(name, solver, accuracy)
         for solver in backends
         for k, name in enumerate(order)
         for accuracy in ACCURACIES[solver][min(k, 1) :]
