@@ -19,6 +19,7 @@ LAYERS = (
     ("roundoff",),
     ("aliasing", "certificate", "rounding", "rigorous", "plotting"),
     ("outcome", "negligible"),
+    ("trace",),
     ("frankwolfe",),
     ("programs",),
     ("exact", "saved"),

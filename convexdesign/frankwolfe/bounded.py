@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from convexdesign.certificate import certify
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.symmetric import coordinates, dimension, summed, summed_blocks
-from convexdesign.frankwolfe.trace import Trace
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import spread, stacked
+from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
 __all__ = ["Bounded", "Smooth", "fits", "interior_point", "is_for", "within_bounds"]

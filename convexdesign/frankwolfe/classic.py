@@ -29,9 +29,9 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness, witness_from_multipliers
 from convexdesign.errors import SolverError
-from convexdesign.frankwolfe.trace import Trace
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.trace import Trace
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["CLASSIC", "classic"]

@@ -8,9 +8,9 @@ from convexdesign.frankwolfe.minimax_design import minimax_design
 from convexdesign.frankwolfe.screen import SIZES, Sizes
 from convexdesign.frankwolfe.smooth_design import smooth_design
 from convexdesign.frankwolfe.start import Start
-from convexdesign.frankwolfe.trace import Trace
 from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical, Criterion
+from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
 __all__ = ["frank_wolfe"]

@@ -23,12 +23,12 @@ from convexdesign.frankwolfe.pricing import Pricing, arm_screen, target_pricing
 from convexdesign.frankwolfe.screen import SIZES, Priced, Screen, Sizes
 from convexdesign.frankwolfe.start import Start, first_members, related_members
 from convexdesign.frankwolfe.symmetric import combine
-from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome, Status
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.trace import Trace
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["minimax_design"]

@@ -20,12 +20,12 @@ from convexdesign.frankwolfe.pricing import arm_pool, arm_screen
 from convexdesign.frankwolfe.screen import SIZES, Priced, Screen, Sizes
 from convexdesign.frankwolfe.start import MOST_ARMS, largest_weights, spans
 from convexdesign.frankwolfe.symmetric import combine, dimension
-from convexdesign.frankwolfe.trace import Trace
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.responses import squares, stacked
+from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
 __all__ = ["smooth_design"]

@@ -22,6 +22,7 @@ from convexdesign.programs.pricing import Solution, price, refined
 from convexdesign.programs.record import Record
 from convexdesign.programs.size import require_memory
 from convexdesign.programs.working_sets import anchors, first_arms, first_targets
+from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
 __all__ = ["solve_conic"]
@@ -50,7 +51,8 @@ def solve_conic(
     """
     problem = canonical.problem
     feasible = None if problem.weight_set.is_simplex else feasible_set(problem.weight_set, problem.arms.n, time_limit)
-    record = Record(canonical, feasible, tol, max_iter, time_limit, report)
+    trace = Trace("conic", tol, max_iter, time_limit, report)
+    record = Record(canonical, feasible, trace)
     builds = formulations_of(canonical)
     spanning = anchors(canonical)
     arms = np.union1d(first_arms(canonical), spanning)
@@ -62,17 +64,17 @@ def solve_conic(
     level, least_gap, failures = 0, np.inf, []
     while level < len(attempts) and not record.finished:
         attempt = record.attempt = attempts[level]
-        record.programs += 1
+        trace.iterations += 1
         size = size_of(canonical, attempt.formulation, arms.size, targets.size)
         try:
             require_memory(size, alternative(canonical))
-            if record.time_left is not None and size.seconds_per_iteration > record.time_left:
+            if trace.time_left is not None and size.seconds_per_iteration > trace.time_left:
                 raise TimeUp(f"one step would take about {size.seconds_per_iteration:.2g} s, longer than the time left")
             program = builds[attempt.formulation](canonical.arms[arms], targets, feasible)
-            run(program, attempt.backend, attempt.accuracy, record.time_left, size)
+            run(program, attempt.backend, attempt.accuracy, trace.time_left, size)
         except TimeUp as error:
             failures.append(f"{attempt.formulation} on {error}")
-            record.out_of_time = True
+            trace.out_of_time = True
             break
         except SolverError as error:
             failures.append(f"{attempt.formulation} on {error}")
@@ -91,7 +93,7 @@ def solve_conic(
             arms, targets = step.needed()
         arms, targets = np.union1d(arms, np.union1d(spanning, more_arms)), np.union1d(targets, more_targets)
         least_gap = min(least_gap, step.gap)
-    if record.best is None and record.limit is not None:
+    if record.best is None and trace.limit_reached() is not None:
         # No time even for one program.
         boxed = problem.weight_set.is_box
         first = (

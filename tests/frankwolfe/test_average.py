@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import convexdesign as cd
 from convexdesign.frankwolfe.corrective_smooth import correct_average, correct_d
-from convexdesign.frankwolfe.trace import Trace
+from convexdesign.trace import Trace
 
 P = cd.DesignProblem
 seeds = st.integers(0, 2**31 - 1)
@@ -82,7 +82,7 @@ def test_methods_say_which_criteria_they_solve():
 
 def test_no_step_is_begun_of_which_little_would_fit_into_the_time_left(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("convexdesign.frankwolfe.trace.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("convexdesign.trace.time.perf_counter", lambda: clock[0])
     trace = Trace("frank-wolfe", 1e-6, time_limit=10.0, started=0.0)
     answers = []
     for clock[0] in (0.0, 3.0, 6.0, 9.0):  # steps of three seconds; at nine, one would end at twelve

@@ -35,7 +35,7 @@ class Trace:
     _least_gap: float = float("inf")
     _last_progress: int = 0
     _asked: float = 0.0
-    _out_of_time: bool = False
+    out_of_time: bool = False
 
     @property
     def iterations_left(self) -> int:
@@ -46,18 +46,22 @@ class Trace:
         """Since the start."""
         return time.perf_counter() - self.started
 
+    @property
+    def time_left(self) -> float | None:
+        """Seconds left, never negative; None without a limit."""
+        return None if self.time_limit is None else max(self.time_limit - self.seconds, 0.0)
+
     def time_is_up(self) -> bool:
         """Whether the time limit comes before the end of another step as long as the last; asked before each long one."""
         now = self.seconds
         expected, self._asked = now - self._asked, now
         if self.time_limit is not None and now + AHEAD * expected >= self.time_limit:
-            self._out_of_time = True
-        return self._out_of_time
+            self.out_of_time = True
+        return self.out_of_time
 
     def record(self, value: float, bound: float, gap: float, support: int, targets: int = 0) -> None:
         """Add one line to the history."""
-        seconds = time.perf_counter() - self.started
-        snapshot = Snapshot(seconds, self.iterations, value, bound, gap, support, targets)
+        snapshot = Snapshot(self.seconds, self.iterations, value, bound, gap, support, targets)
         self.history.append(snapshot)
         if gap < PROGRESS * self._least_gap:
             self._least_gap, self._last_progress = gap, len(self.history)
@@ -68,7 +72,7 @@ class Trace:
         """Which limit stops the solve now, if any."""
         if self.max_iter is not None and self.iterations >= self.max_iter:
             return Status.ITERATION_LIMIT
-        if self._out_of_time or (self.time_limit is not None and self.seconds >= self.time_limit):
+        if self.out_of_time or (self.time_limit is not None and self.seconds >= self.time_limit):
             return Status.TIME_LIMIT
         if self.patience is not None and len(self.history) - self._last_progress > self.patience:
             return Status.STALLED
@@ -76,11 +80,10 @@ class Trace:
 
     def stats(self, passes: float) -> Stats:
         """What the solve cost so far."""
-        seconds = time.perf_counter() - self.started
         return Stats(
             self.method,
             iterations=self.iterations,
             passes=passes,
-            seconds=seconds,
+            seconds=self.seconds,
             history=tuple(self.history),
         )
