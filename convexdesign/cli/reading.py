@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from convexdesign.errors import InputError
 from convexdesign.files import check_regular, is_file
+from convexdesign.problem.kinds import COMMON, KINDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,9 +33,6 @@ __all__ = [
     "read_problem",
 ]
 
-
-# Options that every kind takes.
-COMMON = ("noise_variance", "costs", "min_weight", "max_weight", "existing_counts", "prior_information", "n_new")
 
 # How the column is headed that is meant, in a file with several; otherwise like the argument.
 USUAL_COLUMNS = {
@@ -151,8 +149,6 @@ def read_per_arm(stated: ProblemOptions, name: str, text: str, problem: DesignPr
 
 def check_options(kind: str, given: dict[str, Any]) -> None:
     """InputError where the kind is unknown, lacks an option it needs, or was given one it does not take."""
-    from convexdesign.problemfile import KINDS
-
     if kind not in KINDS:
         from difflib import get_close_matches
 
@@ -180,7 +176,6 @@ class _Tables:
 
     def problem(self, path: Path, kind: str, given: dict[str, Any]) -> DesignProblem:
         """The problem of the kind named over a table of arms, from the options given."""
-        from convexdesign.problemfile import KINDS
         from convexdesign.tables.table import stored_array
 
         points: dict[str, Path] = {name: given[name] for name in ("items", "targets", "region") if name in given}

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from convexdesign.problem.problem import DesignProblem
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["COMMON", "KINDS", "Kind"]
+
+# What every kind takes beside its own.
+COMMON = (
+    "noise_variance",
+    "costs",
+    "existing_counts",
+    "prior_information",
+    "n_new",
+    "min_weight",
+    "max_weight",
+)
 
 MINIMAX = ("sdp", "matrix-fractional", "socp", "dual-socp")
 

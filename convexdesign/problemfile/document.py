@@ -11,22 +11,12 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 
 from convexdesign.errors import InputError
 from convexdesign.files import check_nesting, read_regular
-from convexdesign.problem.kinds import KINDS
+from convexdesign.problem.kinds import COMMON, KINDS
 
-__all__ = ["COMMON", "Document", "FileRef", "Inequalities", "Reference", "depth", "parse"]
+__all__ = ["FIELDS", "Document", "FileRef", "Inequalities", "Reference", "depth", "parse"]
 
 # The fields of every kind beside arms; all but Sigma are keywords of the DesignProblem constructors.
-COMMON = (
-    "noise_variance",
-    "Sigma",
-    "costs",
-    "existing_counts",
-    "prior_information",
-    "n_new",
-    "min_weight",
-    "max_weight",
-    "inequalities",
-)
+FIELDS = (*COMMON, "Sigma", "inequalities")
 
 _EXAMPLES = {
     "arms": 'arms = [[1.0, 0.0], [0.0, 1.0]] or arms = "arms.csv"',
@@ -144,7 +134,7 @@ class Document(_Strict):
     reference: Reference | None = None
 
 
-_ALWAYS = frozenset(["title", "statement", "kind", "arms", "arm_names", "reference", *COMMON])
+_ALWAYS = frozenset(["title", "statement", "kind", "arms", "arm_names", "reference", *FIELDS])
 
 
 def parse(path: Path) -> Document:

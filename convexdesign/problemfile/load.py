@@ -20,7 +20,7 @@ from convexdesign.problem.labels import ARMS, COORDINATES, Labelled, default_nam
 from convexdesign.problem.psd import read_square
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.problem.responses import ResponseRows, read_arms
-from convexdesign.problemfile.document import COMMON, Document, FileRef, Reference, depth, parse
+from convexdesign.problemfile.document import FIELDS, Document, FileRef, Reference, depth, parse
 from convexdesign.tables import read_table, read_vector
 from convexdesign.tables.table import stored_array
 from convexdesign.typing import Floats
@@ -111,7 +111,7 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
 def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
     n = arms.n
     out: dict[str, Any] = {}
-    for field in COMMON:
+    for field in FIELDS:
         given = getattr(document, field)
         if given is None:
             continue
