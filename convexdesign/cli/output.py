@@ -58,7 +58,7 @@ def print_json(document: Mapping[str, Any]) -> None:
     """The one JSON document of a command run with --json. Infinities and nan become null: JSON has none."""
     text = json.dumps(finite(document), ensure_ascii=not utf8(), allow_nan=False)
     # JSON leaves the controls above 127 as they are; its own way to write them means the same.
-    print("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text) if not text.isprintable() else text)
+    print(text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))
 
 
 def respond(as_json: bool, document: Mapping[str, Any], show: Callable[[], None]) -> None:

@@ -223,7 +223,7 @@ def array(raw: bytes, vector: bool) -> list[Row]:
 
 def kinds(cells: Row, mark: str) -> set[str]:
     """Which of number, text, and neither for certain, there are among the cells."""
-    pattern = {".": r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", ",": r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?"}[mark]
+    pattern = {".": r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", ",": r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?"}[mark]
     # It begins with a letter, or has one that is not the e of a number; no way of writing what is infinite or missing.
     letter = r"(?!\W*(inf|infinity|n/?an?|null|none|nil|missing|div/0|value)\W*$)([^\W\d_].*|.*[^\W\d_eE].*)"
     number, text = re.compile(pattern, re.ASCII), re.compile(letter, re.IGNORECASE | re.DOTALL)

@@ -9,8 +9,9 @@ __all__ = ["THOUSANDS", "CellKind", "kind", "looks_numeric", "number", "numbers"
 
 CellKind = Literal["number", "missing", "text"]
 
+# No text matches a pattern in two ways: where one fails, the time is linear in the length of the cell.
 _PATTERN = {
-    ".": r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?",
+    ".": r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?",
     # Stricter than with a point, so that "1," (from "1, 2" split at blanks) is no number.
     ",": r"[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?",
 }
@@ -19,7 +20,10 @@ _BETWEEN = "\x1f"
 _NUMBERS = {mark: re.compile(f"{p}(?:{_BETWEEN}{p})*", re.ASCII) for mark, p in _PATTERN.items()}
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 # Percentages, currencies, separators, the other decimal mark: a number to a reader, but not to us.
-_NUMERIC_LOOK = re.compile(r"[+\-\u2212]?[$€£¥]?[\d.,_'\s]*\d[\d.,_'\s]*(?:[eE][+-]?\d+)?\s*[%$€£¥]?", re.ASCII)
+_SEPARATORS = r".,_'\s\u00a0\u2009\u202f\u2019"
+_NUMERIC_LOOK = re.compile(
+    rf"[+\-\u2212]?[$€£¥]?[{_SEPARATORS}]*\d[\d{_SEPARATORS}]*(?:[eE][+-]?\d+\s*)?[%$€£¥]?", re.ASCII
+)
 _INFINITE = re.compile(r"[+-]?(?:inf|infinity|∞)", re.IGNORECASE)
 _MISSING = frozenset(
     [

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from convexdesign.arguments import is_one_of, shown
 from convexdesign.errors import InputError
-from convexdesign.tables.cells import kind
+from convexdesign.tables.cells import kind, looks_numeric
 from convexdesign.tables.layout import Line, Reading, lay_out
 
 __all__ = ["DELIMITERS", "read_text_table", "split"]
@@ -52,7 +53,10 @@ def read_text_table(
                 lines.pop()
             if pair == (",", ",") and not any("," in cell for line in lines for cell in line.cells):
                 raise InputError("the comma cannot be delimiter and decimal mark at once, unless cells are quoted")
-            return _split_throughout(lay_out(lines, pair[1], header, names, keep_index), pair)
+            reading = _split_throughout(lay_out(lines, pair[1], header, names, keep_index), pair)
+            if delimiter is None:
+                _refuse_unsplit_numbers(reading, pair[0], part, comment)
+            return reading
         except InputError as error:
             return error
 
@@ -84,11 +88,33 @@ def _split_throughout(reading: Reading, pair: tuple[str, str]) -> Reading:
     return reading
 
 
+def _refuse_unsplit_numbers(reading: Reading, delimiter: str, text: str, comment: str | None) -> None:
+    """InputError where names hold a mark that splits every line alike and leaves numbers as people write them: a;1 045,5."""
+    labels = (*(reading.columns if reading.has_header else ()), *(reading.names or ()))
+    for mark in _DELIMITERS:
+        if mark in (delimiter, " ") or not any(mark in label for label in labels):
+            continue
+        try:
+            rows = [line.cells for line in _split(text, mark, comment, 0) if line.cells]
+        except InputError:
+            continue
+        body = rows[1:] if reading.has_header else rows
+        if len({len(cells) for cells in rows}) == 1 and any(map(_look_numeric, list(zip(*body))[1:])):
+            raise InputError(
+                f"the {_NAMES[mark]} splits every line alike, and so does the {_NAMES[delimiter]}: write numbers without "
+                f"blanks or thousands separators, or pass delimiter={delimiter!r} if the {_NAMES[delimiter]} separates columns"
+            )
+
+
+def _look_numeric(column: tuple[str, ...]) -> bool:
+    return all(map(looks_numeric, column))
+
+
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n.'):
-        raise InputError(f"delimiter must be one character such as ',' ';' or a tab, got {delimiter!r}")
-    if decimal not in (None, ".", ","):
-        raise InputError(f"decimal must be '.' or ',', got {decimal!r}")
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n.'):
+        raise InputError(f"delimiter must be one character such as ',' ';' or a tab, got {shown(delimiter)}")
+    if not is_one_of(decimal, (None, ".", ",")):
+        raise InputError(f"decimal must be '.' or ',', got {shown(decimal)}")
 
 
 def _dialects(text: str, delimiter: str | None, decimal: str | None) -> list[tuple[str, str]]:

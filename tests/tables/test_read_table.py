@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from convexdesign.errors import InputError
 from convexdesign.tables import read_table
+from convexdesign.tables.cells import kind, looks_numeric, numbers
 
 
 @pytest.fixture
@@ -174,6 +175,11 @@ AMBIGUOUS = {
     "unnamed first column": (",x\n3,0.5\n7,0.25\n", "names=True"),
     "first line mixes": ("x,1.5\n2.5,3.5\n", "header=True"),
     "first line mixes later": ("1.5,x\n2.5,3.5\n", "header=True"),
+    "blanks in numbers": ("a,1 045\nb,1 016\n", "comma splits every line alike, and so does the blank"),
+    "blanks and commas in numbers": (
+        "a;1 045,5\nb;1 016,5\n",
+        "semicolon splits every line alike, and so does the comma",
+    ),
     "first column mixes": ("a,1.5\n2,3.5\n", "first column|begins with text"),
 }
 
@@ -209,6 +215,28 @@ def test_codes_of_zero_and_one_need_no_argument(read):
     np.testing.assert_array_equal(read("1,-1,1\n1,1,1\n").values, [[1, -1, 1], [1, 1, 1]])
 
 
+def test_names_may_hold_other_marks_where_no_number_is_split(read):
+    assert read("low|high,1,2\nlow|low,1,3\n").names == ("low|high", "low|low")
+    assert read('"x" "y"\n"Smith, J" 1.5 2\n"Doe, K" 3 4\n').names == ("Smith, J", "Doe, K")
+    assert read("name,dose\na,1 045\nb,2 500\n", delimiter=" ").names == ("a,1", "b,2")
+
+
+@pytest.mark.parametrize("cell", ["abc", "1e", "1" * 100_000 + "x", " " * 100_000 + "x", "1 " * 50_000 + "x"])
+def test_cells_are_told_apart_in_time_that_grows_with_their_length(cell):
+    """A pattern that matches a text in two ways would take years for a row of numbers before one that is none."""
+    assert numbers(["123.45"] * 1000 + [cell], ".") is None
+    assert kind(cell, ".") == kind(cell, ",") == "text"
+    assert not looks_numeric(cell) or cell == "1e"
+
+
+@pytest.mark.parametrize(
+    "cell", ["1\u202f045", "1\u00a0045,5", "1\u2019045", "5 %", "$3", "1_000", "1e5 %", "\u22121 045"]
+)
+def test_numbers_as_people_write_them(cell):
+    assert looks_numeric(cell)
+    assert kind(cell, ".") == "text"
+
+
 def test_both_marks_a_comma_needs_quotes(read):
     with pytest.raises(InputError, match="quoted"):
         read("1,5,2,5\n", delimiter=",", decimal=",")
@@ -221,6 +249,9 @@ WRONG = {
     "infinite": ("0.5,1\ninf,2\n", "row 2 on line 2, column 'x1': 'inf' is infinite"),
     "overflow": ("0.5,1\n1e999,2\n", "infinite"),
     "text": ("x,y\n0.5,1\n1.25,two\n", "row 2 on line 3, column 'y': 'two' is not a number"),
+    "blanks in numbers": ("name,dose\na,1 045\nb,2 500\n", r"row 1 \('a'\) on line 2, column 'dose': '1 045' is not"),
+    "no-break blanks in numbers": ("name;dose\na;1\u202f045,5\nb;2\u00a0500,0\n", "'1\\\\u202f045,5' is not a number"),
+    "blanks and decimal commas": ("name;dose\na;1 045,5\nb;2 500,0\n", "column 'dose': '1 045,5' is not a number"),
     "percent": ("x,y\n0.5,1%\n1.25,2\n", "column 'y': '1%' is not a number"),
     "thousands and decimals": ("x;y\n1.234,5;1\n2,5;2\n", r"'1\.234,5' .*thousands"),
     "underscore": ("x,y\n1_000,2.5\n", "'1_000' looks like a number.*names=True"),
