@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.aliasing import rank_note
+from convexdesign.arguments import real_array, to_path
 from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
+from convexdesign.files import write_text
 from convexdesign.outcome import Stats, Status, status_of
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
-from convexdesign.problem.finite import numeric
 from convexdesign.problem.labels import COORDINATES, in_order
 from convexdesign.problem.read import aligned, read_rows
 from convexdesign.problem.responses import ResponseRows, spread, stacked, variances_of
@@ -129,7 +130,7 @@ class Design:
             rows = read_rows(v, "v")
             if rows.d == arms.d or rows.n != arms.d:
                 return np.asarray(aligned(arms, rows, "v").values, dtype=float)
-        V = np.asarray(numeric(in_order(v, "v", arms.columns, COORDINATES), "v"), dtype=float)
+        V = real_array(in_order(v, "v", arms.columns, COORDINATES), "v")
         if V.ndim not in (1, 2) or V.shape[-1] != arms.d:
             raise InputError(f"v must have {arms.d} entries per vector, got shape {V.shape}")
         return V
@@ -227,7 +228,7 @@ class Design:
         That file is the one a memory map was made of, or a new one beside the document. Raises InputError for a problem
         with a callable constraint or with arms made by a function or on a cluster, which no file can hold.
         """
-        path = Path(path)
+        path = to_path(path)
         support = self.support
         document = {
             "format": FORMAT,
@@ -249,15 +250,13 @@ class Design:
                 "seconds": self.stats.seconds,
             },
         }
-        try:
-            path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}; choose another place") from None
+        text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+        write_text(path, text)
 
     @classmethod
     def load(cls, path: str | Path) -> Design:
         """Read a design written by `save`; value, bound and status are computed again from the data in the file."""
-        path = Path(path)
+        path = to_path(path)
         document = read_document(path)
         if document.get("format") != FORMAT:
             raise InputError(f"{path}: not a saved design (no field format = {FORMAT!r})")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
+from convexdesign.arguments import choice, generator, real, shown
 from convexdesign.certificate import Witness, dimension, vector_bound
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
@@ -117,9 +118,13 @@ def round_design(
     is named).
     """
     from convexdesign.rounding import Method, limits, round_weights
+    from convexdesign.rounding.limits import whole_total
 
-    if method not in METHODS:
-        raise InputError(f"method is {method!r}; give one of {', '.join(METHODS)}")
+    choice(method, METHODS, "method")
+    if not real(time_limit) > 0:
+        raise InputError(f"time_limit is {shown(time_limit)}; give a positive number of seconds")
+    n = whole_total(n)
+    time_limit, rng = real(time_limit), None if rng is None else generator(rng)
     names = canonical.problem.arms.names
     min_counts = None if min_counts is None else in_order(min_counts, "min_counts", names)
     max_counts = None if max_counts is None else in_order(max_counts, "max_counts", names)

@@ -13,7 +13,16 @@ from typing import Any
 
 from convexdesign.errors import InputError
 
-__all__ = ["MAX_TEXT_BYTES", "check_nesting", "check_regular", "is_file", "open_array", "read_regular", "short"]
+__all__ = [
+    "MAX_TEXT_BYTES",
+    "check_nesting",
+    "check_regular",
+    "is_file",
+    "open_array",
+    "read_regular",
+    "short",
+    "write_text",
+]
 
 # Parsing text costs about a second and 50 MB of memory per million numbers; NPY costs neither.
 MAX_TEXT_BYTES = 64 * 2**20
@@ -104,3 +113,12 @@ def check_nesting(data: Any, path: Path) -> None:
             for part in (value.values() if isinstance(value, dict) else value)
             if isinstance(part, (dict, list))
         ]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of text; InputError where it cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{short(path)}: cannot be written: {reason}; choose another place") from None

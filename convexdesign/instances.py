@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import flag, generator, numeric, positive, real, real_array, shown, whole_at_least
 from convexdesign.errors import InputError
 from convexdesign.identification.objectives import BestArm, LevelSet, Objective, true_answer
 from convexdesign.problem.block_arms import BlockArms
@@ -75,12 +76,11 @@ def soare(omega: float = 0.5, kappa: float = 20.0, *, objective: ObjectiveLike =
     >>> soare().kappa
     20.0
     """
-    _angle(omega)
-    if not (np.isfinite(kappa) and kappa > 0):
-        raise InputError(f"kappa must be a positive number (a ratio of variances), got {kappa!r}")
+    omega = _angle(omega)
+    kappa = positive(kappa, "kappa, a ratio of variances,")
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [np.cos(omega), np.sin(omega)]])
     theta = np.array([1.0, 0.0])
-    variance = np.array([1.0, float(kappa), 1.0])
+    variance = np.array([1.0, kappa, 1.0])
     return Instance(arms, arms.copy(), theta, None, variance, _objective(objective, 0.9))
 
 
@@ -94,9 +94,10 @@ def experiment_1(omega: float = 0.02, q: float = 0.4, *, objective: ObjectiveLik
     >>> round(experiment_1().kappa, 2)
     6.25
     """
-    _angle(omega)
-    if not 0 < q < 1:
-        raise InputError(f"q, the length of the short arms, must lie strictly between 0 and 1, got {q!r}")
+    omega = _angle(omega)
+    if not 0 < real(q) < 1:
+        raise InputError(f"q, the length of the short arms, must lie strictly between 0 and 1, got {shown(q)}")
+    q = real(q)
     e = np.eye(4)
     bent = [e[0] * np.cos(omega) + e[i] * np.sin(omega) for i in (1, 2, 3)]
     middle = 0.5 * (e[0] + e[1])
@@ -122,15 +123,19 @@ def experiment_2(
     >>> experiment_2().arms.shape, round(experiment_2().kappa, 6)
     ((6, 3), 5.0)
     """
-    _angle(omega)
-    _whole("d", d, 3)
-    for name, value in (("alpha2", alpha2), ("beta2", beta2)):
-        if not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} is a noise variance and must be positive, got {value!r}")
+    omega = _angle(omega)
+    d = whole_at_least(3, d, "d")
+    alpha2, beta2 = (
+        positive(value, f"{name} is a noise variance and") for name, value in (("alpha2", alpha2), ("beta2", beta2))
+    )
+    if d * d * (d + 1) // 2 > _MAX_ENTRIES:
+        raise InputError(
+            f"d = {d} makes {d * (d + 1) // 2} arms of {d} numbers each, too many to hold; choose a smaller d"
+        )
     e = np.eye(d)
     bent = e[0] * np.cos(omega) + e[1] * np.sin(omega)
     pairs = [(e[i] + e[j]) / np.sqrt(2) for i, j in combinations(range(d), 2)]
-    diagonal = np.full(d, float(alpha2))
+    diagonal = np.full(d, alpha2)
     diagonal[1:3] = beta2
     arms = np.array([e[0], bent, *e[2:], *pairs])
     return _with_sigma(arms, e[0].copy(), np.diag(diagonal), _objective(objective, 0.9))
@@ -158,10 +163,10 @@ def multivariate_testing(
     (array([1, 1, 1, 1, 1, 1, 1]), 3.35)
     """
     d = multivariate_dimension(variations, dimensions)
-    n, primary = variations**dimensions, dimensions * (variations - 1)
+    n, primary = _layouts(variations, dimensions), dimensions * (variations - 1)
     if n * d > _MAX_ENTRIES:
         raise InputError(
-            f"{variations} variations in {dimensions} dimensions make {n} layouts of {d} numbers each; "
+            f"{variations} variations in {dimensions} dimensions make {n:g} layouts of {d} numbers each; "
             "make them block by block with multivariate_arms"
         )
     goal = _objective(objective, 0.0)
@@ -171,7 +176,7 @@ def multivariate_testing(
         theta = np.concatenate([[constant], np.linspace(0.01, 0.02, primary), np.full(d - 1 - primary, -0.1)])
     if Sigma is None:
         Sigma = np.diag([0.3] + [0.7] * (variations - 1) + [1e-3] * (d - variations))
-    theta, Sigma = np.array(theta, dtype=float), np.array(Sigma, dtype=float)
+    theta, Sigma = np.array(real_array(theta, "theta")), np.array(real_array(Sigma, "Sigma"))
     if theta.shape != (d,):
         raise InputError(f"theta must have shape ({d},), one effect per column of the layouts, got {theta.shape}")
     if Sigma.shape != (d, d):
@@ -185,9 +190,8 @@ def multivariate_dimension(variations: int, dimensions: int, *, interactions: bo
     >>> multivariate_dimension(2, 3), multivariate_dimension(3, 4), multivariate_dimension(4, 10, interactions=False)
     (7, 33, 31)
     """
-    _whole("variations", variations, 2)
-    _whole("dimensions", dimensions, 1)
-    levels, places = int(variations) - 1, int(dimensions)
+    levels, places = whole_at_least(2, variations, "variations") - 1, whole_at_least(1, dimensions, "dimensions")
+    interactions = flag(interactions, "interactions")
     return 1 + places * levels + (levels**2 * (places * (places - 1) // 2) if interactions else 0)
 
 
@@ -204,8 +208,9 @@ def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *
            [1, 1, 1, 1, 1, 1, 1]])
     """
     d = multivariate_dimension(variations, dimensions, interactions=interactions)
-    k = np.asarray(indices)
-    n = variations**dimensions
+    k = numeric(indices, "indices")
+    variations, dimensions = int(variations), int(dimensions)
+    n = _layouts(variations, dimensions)
     if k.ndim != 1 or not np.issubdtype(k.dtype, np.integer):
         raise InputError(f"indices must be a vector of whole numbers, got {k.dtype} of shape {k.shape}")
     if k.size and (k.min() < 0 or k.max() >= n):
@@ -215,8 +220,8 @@ def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *
     levels = variations - 1
     for i in range(dimensions):
         digit = k // variations ** (dimensions - 1 - i) % variations
-        shown = np.flatnonzero(digit)
-        rows[shown, i * levels + digit[shown]] = 1.0
+        other = np.flatnonzero(digit)
+        rows[other, i * levels + digit[other]] = 1.0
     if interactions:
         pairs = combinations(range(dimensions), 2)
         main = rows[:, 1 : 1 + dimensions * levels].reshape(k.size, dimensions, levels)
@@ -254,7 +259,7 @@ def multivariate_arms(
     def make(start: int, stop: int) -> Floats:
         return multivariate_layouts(np.arange(start, stop), variations, dimensions, interactions=interactions)
 
-    return BlockArms(int(variations) ** int(dimensions), d, make, block=block)
+    return BlockArms(_layouts(variations, dimensions), d, make, block=block)
 
 
 def two_spheres(
@@ -273,13 +278,15 @@ def two_spheres(
     >>> two_spheres(d=3, outer=5, inner=7, rng=0).arms.shape
     (12, 3)
     """
-    for name, value, least in (("d", d, 1), ("outer", outer, 0), ("inner", inner, 0)):
-        _whole(name, value, least)
+    d, outer, inner = whole_at_least(1, d, "d"), whole_at_least(0, outer, "outer"), whole_at_least(0, inner, "inner")
     if outer + inner == 0:
         raise InputError("outer and inner are both 0: at least one arm is needed")
-    if not (np.isfinite(radius) and radius > 0):
-        raise InputError(f"radius must be positive, got {radius!r}")
-    gaussian = np.random.default_rng(rng).standard_normal((outer + inner, d))
+    radius = positive(radius, "radius")
+    if (outer + inner) * d > _MAX_ENTRIES:
+        raise InputError(
+            f"outer + inner is {shown(outer + inner)}: too many arms of {shown(d)} numbers each; choose fewer"
+        )
+    gaussian = generator(rng).standard_normal((outer + inner, d))
     arms = gaussian / np.linalg.norm(gaussian, axis=1, keepdims=True)
     arms[outer:] *= radius
     return _with_sigma(arms, np.ones(d), np.diag(np.where(np.arange(d) % 2, 0.1, 1.0)), BestArm())
@@ -296,18 +303,25 @@ def _with_sigma(arms: Floats, theta: Floats, Sigma: Floats, objective: Objective
 def _objective(objective: ObjectiveLike, default_threshold: float) -> Objective:
     if isinstance(objective, BestArm | LevelSet):
         return objective
-    if objective == "best-arm":
+    if isinstance(objective, str) and objective == "best-arm":
         return BestArm()
-    if objective == "level-set":
+    if isinstance(objective, str) and objective == "level-set":
         return LevelSet(default_threshold)
-    raise InputError(f"objective must be 'best-arm', 'level-set', BestArm() or LevelSet(threshold), got {objective!r}")
+    raise InputError(
+        f"objective must be 'best-arm', 'level-set', BestArm() or LevelSet(threshold), got {shown(objective)}"
+    )
 
 
-def _angle(omega: float) -> None:
-    if not 0 < omega < np.pi / 2:
-        raise InputError(f"omega is an angle in radians strictly between 0 and pi/2, got {omega!r}")
+def _layouts(variations: int, dimensions: int) -> int:
+    """variations^dimensions, which an index of 64 bits must be able to count."""
+    if real(dimensions) * np.log2(real(variations)) >= 63:
+        raise InputError(
+            f"{shown(variations)} variations in {shown(dimensions)} dimensions make more than 2^63 layouts"
+        )
+    return int(variations) ** int(dimensions)
 
 
-def _whole(name: str, value: int, least: int) -> None:
-    if not (isinstance(value, int | np.integer) and value >= least):
-        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+def _angle(omega: float) -> float:
+    if not 0 < real(omega) < np.pi / 2:
+        raise InputError(f"omega is an angle in radians strictly between 0 and pi/2, got {shown(omega)}")
+    return real(omega)

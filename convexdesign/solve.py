@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arguments import flag, is_one_of, positive, real, shown, whole, whole_at_least
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.judging import better, judged
@@ -66,6 +67,7 @@ def solve(
     ('CERTIFIED', [0.2, 0.8])
     """
     _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
+    tol, max_iter, time_limit = real(tol), max_iter and whole(max_iter), time_limit and real(time_limit)
     reporter = _Reporter(verbose, progress, tol)
     options = _Options(method, tol, max_iter, time_limit, warm_start, formulation, backend, reporter)
     try:
@@ -245,12 +247,14 @@ def _check_options(
         _check_choice("backend", backend, BACKENDS)
     if (formulation or backend) and method not in ("auto", "conic"):
         raise InputError(f"formulation and backend belong to method='conic', not to {method!r}; leave them out")
-    if not (isinstance(tol, (int, float)) and math.isfinite(tol) and tol >= SMALLEST_TOL):
-        raise InputError(f"tol is {tol}; give a relative gap of at least {SMALLEST_TOL:g} (float64 proves no less)")
-    if max_iter is not None and not (_is_number(max_iter) and int(max_iter) == max_iter and max_iter >= 1):
-        raise InputError(f"max_iter is {max_iter}; give a whole number of at least 1")
-    if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
-        raise InputError(f"time_limit is {time_limit}; give a positive number of seconds")
+    if not SMALLEST_TOL <= real(tol) < math.inf:
+        raise InputError(
+            f"tol is {shown(tol)}; give a relative gap of at least {SMALLEST_TOL:g} (float64 proves no less)"
+        )
+    if max_iter is not None:
+        whole_at_least(1, max_iter, "max_iter")
+    if time_limit is not None:
+        positive(time_limit, "time_limit", "give a positive number of seconds")
     if warm_start is not None:
         if not isinstance(warm_start, Design):
             raise InputError(f"warm_start must be a Design, got {type(warm_start).__name__}")
@@ -261,21 +265,13 @@ def _check_options(
             )
 
 
-def _is_number(value: object) -> bool:
-    return (
-        isinstance(value, (int, float, np.integer, np.floating))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-    )
-
-
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not is_one_of(value, choices):
         import difflib
 
-        close = difflib.get_close_matches(str(value), choices, 1)
+        close = difflib.get_close_matches(shown(value).strip("'"), choices, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(choices)}{hint}")
+        raise InputError(f"{name} is {shown(value)}; choose one of {', '.join(choices)}{hint}")
 
 
 class _Reporter:
@@ -283,11 +279,11 @@ class _Reporter:
 
     def __init__(self, verbose: bool, progress: bool, tol: float):
         self.log = logging.getLogger(__name__)
-        if verbose:
+        if flag(verbose, "verbose"):
             self.log = _shown(self.log)
         self.tol = tol
         self.bar: Any = None
-        if progress:
+        if flag(progress, "progress"):
             from tqdm import tqdm
 
             self.bar = tqdm(desc="solve", unit="it", leave=False)

@@ -142,7 +142,7 @@ def test_refusals_name_the_place():
     design = cd.solve(PROBLEMS["G"])
     with pytest.raises(cd.InputError, match="least n that works is 3"):
         design.round(2)
-    with pytest.raises(cd.InputError, match="give one of auto"):
+    with pytest.raises(cd.InputError, match="choose one of auto"):
         design.round(10, "nearest")
     with pytest.raises(cd.InputError, match="whole number"):
         design.round(0)

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "convexdesign"
 # Lower layers first; a module may import its own layer's package and any lower layer.
 LAYERS = (
     ("errors", "decimals", "typing"),
-    ("digest", "files", "deprecation"),
+    ("arguments", "digest", "files", "deprecation"),
     ("features",),
     ("problem",),
     ("evaluation",),

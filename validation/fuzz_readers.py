@@ -37,7 +37,7 @@ from counting import markdown
 
 import convexdesign as cd
 
-__all__ = ["READERS", "Outcome", "judge", "mutated", "run"]
+__all__ = ["READERS", "Outcome", "TooLongError", "judge", "limited", "mutated", "run"]
 
 COUNT = 100_000
 SECONDS = 20
@@ -413,19 +413,19 @@ CHANGES = (
 # ------------------------------------------------------------------ judging
 
 
-class _TooLongError(BaseException):
+class TooLongError(BaseException):
     """The time is over; no reader may catch it."""
 
 
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """_TooLongError after so many seconds, where the system has timers."""
+    """TooLongError after so many seconds, where the system has timers."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
 
     def ring(*_: Any) -> None:
-        raise _TooLongError
+        raise TooLongError
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.alarm(seconds)
@@ -455,7 +455,7 @@ def judge(number: int, seed: int, folder: Path) -> Outcome:
             readers()[name].read(path)
     except cd.ConvexDesignError as error:
         return Outcome(name, "refused" if str(error) else "failed", "" if str(error) else "an error without words")
-    except _TooLongError:
+    except TooLongError:
         return Outcome(name, "failed", f"longer than {SECONDS} s", traceback.format_exc())
     except Exception as error:
         return Outcome(name, "failed", type(error).__name__, traceback.format_exc())

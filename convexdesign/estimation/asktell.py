@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import instance, shown, whole
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
 from convexdesign.typing import Counts
@@ -84,9 +85,11 @@ class AskTell(ABC):
         """Report what the open batch (or its id) gave. Raises InputError, changing nothing, where it does not fit."""
         if self._open is None:
             raise InputError(f"no batch of {type(self).__name__} is open; call ask() first")
-        number = batch.id if isinstance(batch, Batch) else batch
+        number = batch.id if isinstance(batch, Batch) else whole(batch)
         if number != self._open.id:
-            raise InputError(f"told batch {number}, but batch {self._open.id} is open; tell the batch that ask() gives")
+            raise InputError(
+                f"told batch {shown(batch)}, but batch {self._open.id} is open; tell the batch that ask() gives"
+            )
         if not isinstance(observations, Observations):
             raise InputError(
                 f"observations must be Observations, got {type(observations).__name__}; "
@@ -130,9 +133,13 @@ class Resumable(AskTell):
         """
         if self._open is not None:
             raise InputError(f"batch {self._open.id} of {type(self).__name__} is open; tell it first")
-        whole = whole_counts(counts, "counts", self._n_arms)
-        self._restore(state, whole)
-        self._open = Batch(self._told, whole)
+        instance(state, Mapping, "state", "give what state_dict() returned")
+        asked = whole_counts(counts, "counts", self._n_arms)
+        try:
+            self._restore(state, asked)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"state is not what state_dict() returned: {type(error).__name__} {error}") from error
+        self._open = Batch(self._told, asked)
         return self._open
 
     @abstractmethod

@@ -7,9 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import real_array, shown
+from convexdesign.errors import InputError
 from convexdesign.estimation.error_bound import largest, separate_arm_error_bound
 from convexdesign.estimation.least_squares import least_squares
-from convexdesign.estimation.observations import Observations
+from convexdesign.estimation.observations import Observations, arm_indices
 from convexdesign.estimation.row_space import row_space
 from convexdesign.estimation.variance_model import (
     VarianceEstimator,
@@ -41,7 +43,6 @@ class UniformEstimator(VarianceEstimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.budget = whole_budget(self.budget, 1)
-        self._generator = np.random.default_rng(self.rng)
 
     def _next_counts(self) -> Counts:
         return self._generator.multinomial(self.budget, np.full(self.n_arms, 1.0 / self.n_arms)).astype(np.int64)
@@ -75,7 +76,7 @@ class SeparateArmEstimator(VarianceEstimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         given = self.chosen
-        self._chosen = spanning_arms(phi(self.arms)) if given is None else np.asarray(given, dtype=np.intp)
+        self._chosen = spanning_arms(phi(self.arms)) if given is None else arm_indices(given, self.n_arms, "chosen")
         self.chosen = self._chosen
         self.budget = whole_budget(self.budget, self._chosen.size)
 
@@ -124,7 +125,10 @@ def spanning_arms(rows: ArrayLike) -> Indices:
     """
     from scipy.linalg import qr
 
-    coordinates = _orthonormal_coordinates(np.asarray(rows, dtype=float))
+    values = real_array(rows, "rows")
+    if values.ndim != 2 or not values.any():
+        raise InputError(f"rows must be a matrix, not all zero, one row per arm, got {shown(rows)}")
+    coordinates = _orthonormal_coordinates(values)
     rank = coordinates.shape[1]
     U = np.array(qr(coordinates.T, mode="r", pivoting=True)[1][:rank], dtype=np.intp)
     while True:

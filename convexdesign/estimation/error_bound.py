@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import choice, positive, probability, real, shown, whole_at_least
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.observations import whole_counts
 from convexdesign.estimation.row_space import row_space
@@ -20,7 +21,6 @@ __all__ = [
     "checked_noise",
     "largest",
     "paper_error_bound",
-    "probability",
     "separate_arm_error_bound",
     "sharp_error_bound",
     "sharp_error_bound_in_coordinates",
@@ -45,9 +45,9 @@ def variance_range(
             raise InputError(f"{required_by} needs variance_bounds=(low, high), bounds on the noise VARIANCES")
         return None
     try:
-        low, high = (float(v) for v in variance_bounds)
+        low, high = map(real, variance_bounds)
     except (TypeError, ValueError):
-        raise InputError(f"variance_bounds must be a pair (low, high), got {variance_bounds!r}") from None
+        raise InputError(f"variance_bounds must be a pair (low, high), got {shown(variance_bounds)}") from None
     if not (0 <= low <= high < np.inf and high > 0):
         raise InputError(f"variance_bounds are ({low:g}, {high:g}); they need 0 <= low <= high, both finite, high > 0")
     return low, high
@@ -60,17 +60,9 @@ def largest(variance_bounds: Sequence[float] | None) -> float:
     return bounds[1]
 
 
-def probability(delta: float) -> float:
-    """delta, checked to lie strictly between 0 and 1."""
-    if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)) or not 0 < delta < 1:
-        raise InputError(f"delta is {delta!r}; a probability of failure lies strictly between 0 and 1")
-    return float(delta)
-
-
 def checked_noise(noise: str) -> None:
     """InputError for a law of the noise that nothing here is proven for."""
-    if noise not in ("gaussian", "sub-gaussian"):
-        raise InputError(f"noise is {noise!r}; choose 'gaussian' or 'sub-gaussian'")
+    choice(noise, ("gaussian", "sub-gaussian"), "noise")
 
 
 def sharp_error_bound(
@@ -174,8 +166,9 @@ def paper_error_bound(n_arms: int, d: int, budget: int, variance_bounds: Sequenc
     without its factor s_max², which has the wrong unit; with fewer pulls the value is far above `high` and says
     nothing). high is a VARIANCE. Source: Weltz et al. (2023), end of appendix D.2, with epsilon = 0.
     """
-    high, delta = largest(variance_bounds), probability(delta)
-    return float(high * np.sqrt(2000.0 * np.log(n_arms / delta) * d**2 / budget))
+    high, delta, pulls = largest(variance_bounds), probability(delta), positive(budget, "budget")
+    n, dimension = real(whole_at_least(1, n_arms, "n_arms")), real(whole_at_least(1, d, "d"))
+    return float(high * np.sqrt(2000.0 * (np.log(n) - np.log(delta)) / pulls) * dimension)
 
 
 def separate_arm_error_bound(
@@ -188,7 +181,9 @@ def separate_arm_error_bound(
     The paper takes all arms no longer than 1; longest = max |x| makes up for others.
     Source: Weltz et al. (2023), appendix D.1, before M is replaced by d².
     """
-    M, high, delta = n_chosen, largest(variance_bounds), probability(delta)
+    M, high, delta = real(whole_at_least(1, n_chosen, "n_chosen")), largest(variance_bounds), probability(delta)
+    each, zeta = positive(pulls, "pulls"), positive(smallest_singular, "smallest_singular")
+    length = max(1.0, positive(longest, "longest"))
     L = np.log(8.0 * M / delta)
-    inner = max(4.0 * np.sqrt(2.0 * M) * high * L / pulls, high * np.sqrt(32.0 * M * L / pulls))
-    return float(10.0 * max(1.0, longest**2) / smallest_singular * inner)
+    inner = max(4.0 * np.sqrt(2.0 * M) * high * L / each, high * np.sqrt(32.0 * M * L / each))
+    return float(10.0 * np.square(length) / zeta * inner)

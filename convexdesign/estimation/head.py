@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arguments import real, shown
 from convexdesign.errors import InputError
 from convexdesign.estimation.asktell import Resumable
 from convexdesign.estimation.error_bound import (
@@ -92,7 +93,9 @@ def plan_head(arms: Any, tol: float = DESIGN_TOLERANCE, proportions: Proportions
     """
     from convexdesign.rounding.sparsify import sparsify
 
-    solved = _solved if proportions is None else proportions
+    if not 0 < real(tol) < 1:
+        raise InputError(f"tol is {shown(tol)}; give a relative gap strictly between 0 and 1, such as 1e-4")
+    tol, solved = real(tol), _solved if proportions is None else proportions
     rows = read_rows(arms, "arms")
     X = np.asarray(rows.values, dtype=float)
     dense = HeadPlan.of(rows, solved(DesignProblem.g_optimal(X), tol), solved(DesignProblem.variance_g_optimal(X), tol))

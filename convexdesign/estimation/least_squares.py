@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import choice, flag, instance, probability
 from convexdesign.errors import InputError, UnidentifiableError
-from convexdesign.estimation.error_bound import probability
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.problem.read import read_positive, read_rows
@@ -114,10 +114,11 @@ def least_squares(
     """
     rows = read_rows(arms, "arms")
     X = np.asarray(rows.values, dtype=float)
+    instance(observations, Observations, "observations", "give Observations")
+    weighted = flag(weighted, "weighted")
     if observations.n_arms != X.shape[0]:
         raise InputError(f"observations are of {observations.n_arms} arms, but arms has {X.shape[0]} rows")
-    if covariance not in ("model", "HC0", "HC1", "HC2", "HC3"):
-        raise InputError(f"covariance is {covariance!r}; choose 'model', 'HC0', 'HC1', 'HC2' or 'HC3'")
+    choice(covariance, ("model", "HC0", "HC1", "HC2", "HC3"), "covariance")
     variance = read_positive(noise_variance, "noise_variance", X.shape[0], "a VARIANCE s², above zero", rows.names)
     pulled = np.flatnonzero(observations.count)
     if pulled.size == 0:

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import instance, numeric, shown, whole
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Observations"]
+__all__ = ["Observations", "arm_indices", "whole_counts"]
+
+
+# More arms than memory holds.
+MOST_ARMS = 2**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +39,7 @@ class Observations:
 
     def __post_init__(self) -> None:
         count = whole_counts(self.count, "count")
-        mean, m2 = (np.array(v, dtype=float) for v in (self.mean, self.m2))
+        mean, m2 = (np.array(numeric(v, name), dtype=float) for name, v in (("mean", self.mean), ("m2", self.m2)))
         for name, values in (("mean", mean), ("m2", m2)):
             if values.shape != count.shape:
                 raise InputError(f"{name} has shape {values.shape}, but count has {count.shape}; one entry per arm")
@@ -67,6 +72,7 @@ class Observations:
     @classmethod
     def empty(cls, n_arms: int) -> Observations:
         """No pulls yet, for `n_arms` arms; merging it changes nothing."""
+        n_arms = _number_of_arms(n_arms)
         return cls(np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), np.zeros(n_arms))
 
     @classmethod
@@ -75,8 +81,9 @@ class Observations:
 
         Two passes (means, then deviations from them), so that a mean of 1e6 costs no digits of m2.
         """
-        index = _arm_indices(arms, n_arms)
-        y = np.asarray(rewards, dtype=float)
+        n_arms = _number_of_arms(n_arms)
+        index = arm_indices(arms, n_arms)
+        y = np.asarray(numeric(rewards, "rewards"), dtype=float)
         if y.shape != index.shape:
             raise InputError(f"arms and rewards must have one length, got shapes {index.shape} and {y.shape}")
         bad = np.flatnonzero(~np.isfinite(y))
@@ -104,6 +111,7 @@ class Observations:
         >>> a.merge(Observations.from_rewards(1, [0], [3.0])).m2
         array([2.])
         """
+        instance(other, Observations, "other", "give Observations")
         if other.n_arms != self.n_arms:
             raise InputError(f"cannot merge observations of {self.n_arms} arms with {other.n_arms}")
         count = self.count + other.count
@@ -117,7 +125,7 @@ class Observations:
 
     def of_arms(self, arms: ArrayLike) -> Observations:
         """The observations of some arms alone, given by their indices, in that order."""
-        index = np.asarray(arms, dtype=np.intp)
+        index = arm_indices(arms, self.n_arms)
         return Observations(self.count[index], self.mean[index], self.m2[index])
 
     def sample_variance(self) -> NDArray[np.float64]:
@@ -135,12 +143,12 @@ class Observations:
 
 def whole_counts(source: Any, what: str, n_arms: int | None = None) -> NDArray[np.int64]:
     """Whole nonnegative numbers, one per arm, as an int64 copy; InputError says which entry is not one."""
-    given = np.asarray(source)
+    given = numeric(source, what)
     if given.ndim != 1 or (n_arms is not None and given.size != n_arms):
         expected = "one entry per arm" if n_arms is None else f"one entry for each of {n_arms} arms"
         raise InputError(f"{what} must be a vector with {expected}, got shape {given.shape}")
-    if given.dtype.kind not in "iufb" or given.size == 0:
-        raise InputError(f"{what} must be whole numbers, got {given.size} of dtype {given.dtype}")
+    if given.size == 0:
+        raise InputError(f"{what} is empty; give the pulls of at least one arm")
     good = (given >= 0) & (given < 2.0**63)
     if given.dtype.kind == "f":
         good &= given == np.floor(given)
@@ -150,13 +158,21 @@ def whole_counts(source: Any, what: str, n_arms: int | None = None) -> NDArray[n
     return np.array(given, dtype=np.int64)
 
 
-def _arm_indices(arms: ArrayLike, n_arms: int) -> NDArray[np.intp]:
-    index = np.asarray(arms)
+def _number_of_arms(n_arms: Any) -> int:
+    number = whole(n_arms)
+    if number is None or not 1 <= number <= MOST_ARMS:
+        raise InputError(f"n_arms is {shown(n_arms)}; give the number of arms, a whole number of at least 1")
+    return number
+
+
+def arm_indices(arms: ArrayLike, n_arms: int, what: str = "arms") -> NDArray[np.intp]:
+    """Indices below n_arms, or none at all; InputError names the first that is not one."""
+    index = numeric(arms, what)
     if index.size == 0:
         return np.zeros(0, dtype=np.intp)
     if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise InputError(f"arms must be a vector of integer indices, got dtype {index.dtype}, shape {index.shape}")
+        raise InputError(f"{what} must be a vector of integer indices, got dtype {index.dtype}, shape {index.shape}")
     bad = np.flatnonzero((index < 0) | (index >= n_arms))
     if bad.size:
-        raise InputError(f"arms[{bad[0]}] is {index[bad[0]]}; arms are numbered 0 to {n_arms - 1}")
+        raise InputError(f"{what}[{bad[0]}] is {index[bad[0]]}; they are numbered 0 to {n_arms - 1}")
     return index.astype(np.intp)

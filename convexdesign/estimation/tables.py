@@ -3,15 +3,17 @@ squares that other programs have summarised."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import is_one_of, shown, text_of, to_path, whole_at_least
 from convexdesign.errors import InputError
-from convexdesign.estimation.observations import Observations
+from convexdesign.estimation.observations import MOST_ARMS, Observations
+from convexdesign.files import check_regular
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ __all__ = [
     "observations_from_csv",
     "observations_from_frame",
 ]
+
+
+# More lines than memory holds at a time.
+MOST_LINES = 10**9
 
 
 def observations_from_frame(
@@ -67,6 +73,7 @@ def observations_from_csv(
     array([1.5, 2.5])
     """
     n_arms, index = index_of(arms)
+    arm, reward = text_of(arm, "arm"), text_of(reward, "reward")
     total = Observations.empty(n_arms)
     for first_row, chunk in chunks_of(source, arm if index is not None else None, delimiter, decimal, chunk_rows):
         total = total.merge(_summarise(chunk, n_arms, index, arm, reward, first_row, decimal))
@@ -79,6 +86,10 @@ def chunks_of(
     """The number of the first row (from 1) and the rows of each chunk; the column `text` stays text."""
     import pandas as pd
 
+    chunk_rows = check_csv_options(delimiter, decimal, chunk_rows)
+    if not hasattr(source, "read"):
+        source = to_path(source, "source")
+        check_regular(source, "a CSV file", None)
     first_row = 1
     # Names stay text: "007" is not 7 and "NA" is not missing. Bad numbers are found, and named, by the caller.
     types = None if text is None else {text: str}
@@ -89,16 +100,31 @@ def chunks_of(
             for chunk in reader:
                 yield first_row, chunk
                 first_row += len(chunk)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"the CSV cannot be read: {error}") from None
+
+
+def check_csv_options(delimiter: Any, decimal: Any, chunk_rows: Any) -> int:
+    """The number of lines; InputError for it and for marks that no CSV file is read with."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InputError(f"delimiter is {shown(delimiter)}; give one character such as ',' ';' or a tab")
+    if not is_one_of(decimal, (".", ",")):
+        raise InputError(f"decimal must be '.' or ',', got {shown(decimal)}")
+    lines = whole_at_least(1, chunk_rows, "chunk_rows")
+    if lines > MOST_LINES:
+        raise InputError(f"chunk_rows is {shown(chunk_rows)}; give a number of lines that memory holds")
+    return lines
 
 
 def index_of(arms: int | Sequence[str]) -> tuple[int, dict[str, int] | None]:
     """The number of arms and, where they have names, the index of each."""
     if isinstance(arms, (int, np.integer)):
-        if arms < 1:
-            raise InputError(f"arms is {arms}; give the number of arms, at least 1, or their names")
+        if isinstance(arms, bool) or not 1 <= arms <= MOST_ARMS:
+            raise InputError(f"arms is {shown(arms)}; give the number of arms, at least 1, or their names")
         return int(arms), None
+    ordered = isinstance(arms, Collection) and not isinstance(arms, (set, frozenset, str, bytes))
+    if not ordered or getattr(arms, "ndim", 1) != 1 or not all(map(np.isscalar, arms)):
+        raise InputError(f"arms is {shown(arms)}; give the number of arms, or their names")
     index = {str(name): k for k, name in enumerate(arms)}
     if len(index) != len(arms) or not index:
         raise InputError("arm names must be distinct, and at least one")
@@ -118,11 +144,11 @@ def _summarise(
 
     try:
         table = nw.from_native(frame, eager_only=True)
-    except TypeError as error:
-        raise InputError(f"give a pandas or polars DataFrame: {error}") from None
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError) as error:
+        raise InputError(f"frame must be a pandas or polars DataFrame: {error}") from None
     for column in (arm, reward):
-        if column not in table.columns:
-            raise InputError(f"no column {column!r} among {table.columns}; name it with arm= or reward=")
+        if not isinstance(column, str) or column not in table.columns:
+            raise InputError(f"no column {shown(column)} among {table.columns}; name it with arm= or reward=")
     numbers = arm_numbers(table[arm].to_list(), n_arms, index, arm, first_row)
     return Observations.from_rewards(n_arms, numbers, _rewards(table[reward].to_list(), reward, first_row, decimal))
 
@@ -194,6 +220,7 @@ def observations_from_aggregates(
     ([4, 1], [2.0, 5.0], [8.0, 0.0])
     """
     n_arms, index = index_of(arms)
+    arm = text_of(arm, "arm")
     total = Observations.empty(n_arms)
     rows = 0
     listed = True

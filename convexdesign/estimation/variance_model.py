@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import flag, generator, instance, is_one_of, probability, shown, whole
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.asktell import AskTell
-from convexdesign.estimation.error_bound import probability, variance_range
+from convexdesign.estimation.error_bound import variance_range
 from convexdesign.estimation.least_squares import least_squares
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
@@ -32,6 +33,10 @@ __all__ = [
     "model_variances",
     "whole_budget",
 ]
+
+
+# More cannot be counted exactly by floats.
+MOST_PULLS = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +85,7 @@ class VarianceModel:
                 f"{self.space.rank} of {features.shape[1]} dimensions of phi; pull arms whose phi span it"
             )
         values = np.asarray(self.space.coordinates(features) @ self.coefficients)
-        return _clipped(values, self.variance_bounds) if clip else values
+        return _clipped(values, self.variance_bounds) if flag(clip, "clip") else values
 
     def error_bound(self, delta: float, kind: str | None = None) -> Floats:
         """(n_arms,) such that all |variances - s_x²| are at most these with probability 1 - delta.
@@ -91,8 +96,8 @@ class VarianceModel:
         if not self.bounds:
             raise InputError(f"the {self.estimator} estimator has no error bound: {self.no_bound_because}")
         kind = next(iter(self.bounds)) if kind is None else kind
-        if kind not in self.bounds:
-            raise InputError(f"kind is {kind!r}; the {self.estimator} estimator has {', '.join(self.bounds)}")
+        if not is_one_of(kind, tuple(self.bounds)):
+            raise InputError(f"kind is {shown(kind)}; the {self.estimator} estimator has {', '.join(self.bounds)}")
         return np.broadcast_to(self.bounds[kind](delta), self.variances.shape).copy()
 
     def to_frame(self) -> pd.DataFrame:
@@ -129,6 +134,7 @@ class VarianceEstimator(AskTell):
         self.arms = self._rows.values
         super().__init__(self._rows.n)
         self.variance_bounds = self._bounds = variance_range(self.variance_bounds)
+        self._generator = generator(self.rng)
         self._model: VarianceModel | None = None
 
     @property
@@ -210,12 +216,12 @@ def mean_squared_residuals(arms: NDArray[Any], observations: Observations, theta
 
 def whole_budget(budget: Any, least: int) -> int:
     """A whole number of pulls, at least `least`."""
-    number = isinstance(budget, (int, float, np.integer, np.floating)) and not isinstance(budget, bool)
-    if not number or budget % 1 != 0:  # true for NaN and infinity as well
-        raise InputError(f"budget is {budget!r}; give a whole number of pulls")
-    if budget < least:
-        raise InputError(f"budget is {budget}; these arms need at least {least} pulls to determine every variance")
-    return int(budget)
+    number = whole(budget)
+    if number is None or number > MOST_PULLS:
+        raise InputError(f"budget is {shown(budget)}; give a whole number of pulls, at most 2^53")
+    if number < least:
+        raise InputError(f"budget is {number}; these arms need at least {least} pulls to determine every variance")
+    return number
 
 
 def chi_square_intervals(observations: Observations, delta: float = 0.05) -> tuple[Floats, Floats]:
@@ -234,6 +240,7 @@ def chi_square_intervals(observations: Observations, delta: float = 0.05) -> tup
     """
     from scipy.stats import chi2
 
+    instance(observations, Observations, "observations", "give Observations")
     delta, known = probability(delta), observations.count > 1
     low, high = np.zeros(observations.n_arms), np.full(observations.n_arms, np.inf)
     if known.any():
@@ -260,6 +267,9 @@ def model_variances(
     """
     rows = read_rows(arms, "arms")
     X = rows.values
+    instance(observations, Observations, "observations", "give Observations")
+    if observations.n_arms != rows.n:
+        raise InputError(f"observations are of {observations.n_arms} arms, but arms has {rows.n} rows")
     rank = row_space(X[observations.count > 0]).rank
     if observations.total <= rank:
         raise UnidentifiableError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import flag, numeric
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
@@ -55,7 +56,7 @@ def amendment(
     set_aside: bool,
 ) -> PendingEvent:
     """The event that corrects what was told under a key. InputError where it cannot be, with the reason."""
-    key = checked_key(key)
+    key, set_aside = checked_key(key), flag(set_aside, "set_aside")
     old = ledger.results.find(key)
     if old is None:
         raise InputError(f"nothing was told under the key {key!r}")
@@ -114,7 +115,7 @@ def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> PendingEvent:
 
 def _arms(arms: ArrayLike, n: int) -> Indices:
     """Distinct indices of arms, increasing."""
-    index = np.atleast_1d(np.asarray(arms))
+    index = np.atleast_1d(numeric(arms, "arms"))
     if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
         raise InputError(f"arms must be indices, got dtype {index.dtype}")
     unknown = np.flatnonzero((index < 0) | (index >= n))

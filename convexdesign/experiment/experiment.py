@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import flag, positive
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
@@ -62,7 +63,7 @@ class Experiment:
     """
 
     def __init__(self, store: Store, design_seconds: float = DESIGN_SECONDS) -> None:
-        self.design_seconds = design_seconds
+        self.design_seconds = _seconds(design_seconds)
         self._store = store
         self._lock = threading.RLock()
         self._warned: set[str] = set()
@@ -81,6 +82,7 @@ class Experiment:
         """Begin an experiment in a new file. InputError where the file exists, or the algorithm cannot be described."""
         from convexdesign import __version__
 
+        _seconds(design_seconds)
         specification = describe(algorithm)
         algorithm_from(specification)  # what cannot be rebuilt is refused here, not at the first ask
         body = {"format": FORMAT, "version": __version__, "specification": specification}
@@ -207,7 +209,7 @@ class Experiment:
 
     def tell_all(self, parts: Sequence[RewardRows | SummaryRows], *, dry_run: bool = False) -> list[TellResult]:
         """Record several parts, all or none."""
-        if dry_run and self._joint is not None:
+        if flag(dry_run, "dry_run") and self._joint is not None:
             raise InputError("a dry run undoes all that is done together with it; do it by itself")
         results = []
         with self._writing() as write:
@@ -486,6 +488,10 @@ class Experiment:
 
 class _DryRun(Exception):
     """Undoes a transaction that was only tried."""
+
+
+def _seconds(given: float) -> float:
+    return positive(given, "design_seconds", "give a positive number of seconds")
 
 
 def _number(batch: Batch | int) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from convexdesign.arguments import numeric, shown
 from convexdesign.errors import ConflictError, InputError
 from convexdesign.estimation import Observations
 from convexdesign.experiment.results import Content, RewardRows, SummaryRows
@@ -48,9 +49,9 @@ def reward_rows(batch: int, keys: Sequence[Any], arms: ArrayLike, rewards: Array
     InputError names the row of an unknown arm, of a reward that is not finite or of a key that is no text;
     ConflictError a key that stands for two different rows.
     """
-    index, values = np.asarray(arms), _numbers(rewards)
-    if not isinstance(keys, Iterable):
-        raise InputError(f"keys are {keys!r}; give one for each reward")
+    index, values = numeric(arms, "arms"), np.array(numeric(rewards, "rewards"), dtype=float)
+    if not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) != 1:
+        raise InputError(f"keys are {shown(keys)}; give one for each reward")
     named = [checked_key(key) for key in keys] if not isinstance(keys, str) else [checked_key(keys)]
     if index.ndim != 1 or not index.shape == values.shape == (len(named),):
         raise InputError(
@@ -97,13 +98,6 @@ def checked_reason(reason: Any) -> str:
     if not isinstance(reason, str):
         raise InputError(f"reason is {reason!r}; give a text, for the log")
     return reason
-
-
-def _numbers(rewards: ArrayLike) -> NDArray[np.float64]:
-    try:
-        return np.array(rewards, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError("rewards must be numbers, of a size that a float can have") from None
 
 
 def _once(rows: RewardRows) -> RewardRows:

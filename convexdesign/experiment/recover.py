@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from convexdesign.arguments import to_path
 from convexdesign.errors import DamagedStoreError, InputError
 from convexdesign.experiment.events import GENESIS, Event, link
 from convexdesign.experiment.journal import journal_of
@@ -41,7 +42,7 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Rec
     again; their keys see to it that none counts twice. Raises InputError where the target exists, DamagedStoreError where
     not even the first event is left.
     """
-    source, new = Path(path).resolve(), Path(target)
+    source, new = to_path(path).resolve(), to_path(target, "target")
     if not source.is_file():
         raise InputError(f"{source}: there is no such file; check the spelling and the folder")
     if new.exists():

@@ -18,6 +18,7 @@ from secrets import token_hex
 from types import TracebackType
 from weakref import WeakSet
 
+from convexdesign.arguments import to_path
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained, link
 from convexdesign.experiment.journal import copied, is_hot, journal_of
@@ -80,7 +81,7 @@ class Store:
 
         Raises InputError where there is a file of this name, or no folder for it.
         """
-        target = Path(path)
+        target = to_path(path)
         if os.path.lexists(target):
             raise InputError(f"{target} exists already; open it, or choose another name")
         if not target.parent.is_dir():
@@ -111,7 +112,7 @@ class Store:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Store:
         """Open a log that exists; its structure is checked here, its content when it is read."""
-        target = Path(path)
+        target = to_path(path)
         if not target.is_file():
             raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
         target = target.resolve()  # what SQLite keeps beside a file is beside the file itself, not beside links to it

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import check_finite, numeric, real_array, shown, whole
 from convexdesign.errors import InputError
 
 __all__ = [
@@ -22,13 +25,18 @@ __all__ = [
 ]
 
 
+# More rows and columns than memory holds; a number beyond is a mistake.
+MOST_ROWS = 10**8
+MOST_TERMS = 10**5
+
+
 def vech(S: ArrayLike) -> NDArray[np.float64]:
     """vech(S): the upper triangle of a symmetric S, row by row, shape (d(d+1)/2,).
 
     >>> vech([[1.0, 2.0], [2.0, 3.0]])
     array([1., 2., 3.])
     """
-    S = np.asarray(S, dtype=float)
+    S = real_array(S, "S")
     if S.ndim != 2 or S.shape[0] != S.shape[1]:
         raise InputError(f"vech needs a square matrix, got shape {S.shape}")
     return S[np.triu_indices(S.shape[0])]
@@ -41,9 +49,9 @@ def unvech(v: ArrayLike) -> NDArray[np.float64]:
     array([[1., 2.],
            [2., 3.]])
     """
-    v = np.asarray(v, dtype=float)
+    v = real_array(v, "v")
     d = int((np.sqrt(8 * v.size + 1) - 1) / 2) if v.ndim == 1 else -1
-    if d * (d + 1) // 2 != v.size:
+    if d < 1 or d * (d + 1) // 2 != v.size:
         raise InputError(f"unvech needs a vector of length d(d+1)/2, got shape {v.shape}")
     S = np.empty((d, d))
     S[np.triu_indices(d)] = v
@@ -53,6 +61,7 @@ def unvech(v: ArrayLike) -> NDArray[np.float64]:
 
 def duplication_matrix(d: int) -> NDArray[np.float64]:
     """D with D vech(S) = vec(S) for every symmetric S, shape (d², d(d+1)/2)."""
+    d = _count(d, "d", 1)
     rows, cols = np.triu_indices(d)
     D = np.zeros((d * d, rows.size))
     k = np.arange(rows.size)
@@ -69,7 +78,7 @@ def phi(arms: ArrayLike) -> NDArray[np.float64]:
     >>> phi([[1.0, 2.0]])
     array([[1., 4., 4.]])
     """
-    X = np.asarray(arms, dtype=float)
+    X = real_array(arms, "arms")
     if X.ndim != 2:
         raise InputError(f"phi needs a matrix of arms (one row each), got shape {X.shape}")
     rows, cols = np.triu_indices(X.shape[1])
@@ -90,8 +99,10 @@ def full_factorial(levels: Sequence[ArrayLike | int]) -> NDArray[np.float64]:
            [ 1.,  5.]])
     """
     grids = []
-    for k, level in enumerate(levels):
-        grid = np.linspace(-1.0, 1.0, int(level)) if np.ndim(level) == 0 else np.asarray(level, dtype=float)  # type: ignore[arg-type]
+    for k, level in enumerate(_listed(levels)):
+        values = numeric(level, f"levels[{k}]")
+        check_finite(values, f"levels[{k}]")
+        grid = values.astype(float) if values.ndim else np.linspace(-1.0, 1.0, _count(level, f"levels[{k}]", 1))
         if grid.ndim != 1 or grid.size == 0:
             raise InputError(f"levels[{k}] is empty; give the values of the factor or how many there are")
         grids.append(grid)
@@ -108,10 +119,12 @@ def simplex_lattice(components: int, degree: int) -> NDArray[np.float64]:
            [0.5, 0.5],
            [1. , 0. ]])
     """
-    if components < 1 or degree < 1:
-        raise InputError(f"a lattice needs components and degree of at least 1, got {components} and {degree}")
-    rows = [row for row in itertools.product(range(degree + 1), repeat=components) if sum(row) == degree]
-    return np.array(rows, dtype=float) / degree
+    components, degree = _count(components, "components", 1), _count(degree, "degree", 1)
+    if _is_more(components + degree - 1, degree, MOST_ROWS // components):
+        raise InputError(f"a lattice of {components} components and degree {degree} has more than {MOST_ROWS} entries")
+    bars = itertools.combinations(range(components + degree - 1), components - 1)
+    between = np.array([[-1, *places, components + degree - 1] for places in bars], dtype=float)
+    return (np.diff(between, axis=1) - 1) / degree
 
 
 def polynomial(factors: ArrayLike, degree: int) -> NDArray[np.float64]:
@@ -122,11 +135,13 @@ def polynomial(factors: ArrayLike, degree: int) -> NDArray[np.float64]:
     >>> polynomial([[2.0, 3.0]], degree=2)
     array([[1., 2., 3., 4., 6., 9.]])
     """
-    X = _factors(factors)
+    X, degree = _factors(factors), _count(degree, "degree", 0)
+    if _is_more(X.shape[1] + degree, degree, MOST_TERMS):
+        raise InputError(f"{X.shape[1]} factors to degree {degree} have more than {MOST_TERMS} monomials")
     powers = [
         c for total in range(degree + 1) for c in itertools.combinations_with_replacement(range(X.shape[1]), total)
     ]
-    return np.stack([X[:, list(c)].prod(axis=1) for c in powers], axis=1)
+    return _products(X, powers)
 
 
 def interactions(factors: ArrayLike, order: int = 2) -> NDArray[np.float64]:
@@ -136,12 +151,46 @@ def interactions(factors: ArrayLike, order: int = 2) -> NDArray[np.float64]:
     array([[ 1.,  2.,  3.,  5.,  6., 10., 15.]])
     """
     X = _factors(factors)
+    order = min(_count(order, "order", 0), X.shape[1])
+    if any(_is_more(X.shape[1], size, MOST_TERMS) for size in range(order + 1)):
+        raise InputError(f"{X.shape[1]} factors to order {order} have more than {MOST_TERMS} terms")
     terms = [c for size in range(order + 1) for c in itertools.combinations(range(X.shape[1]), size)]
-    return np.stack([X[:, list(c)].prod(axis=1) for c in terms], axis=1)
+    return _products(X, terms)
+
+
+def _listed(levels: Any) -> list[Any]:
+    try:
+        if not isinstance(levels, (str, bytes)):
+            return list(levels)
+        raise TypeError
+    except TypeError:  # arrays of no dimension, lazy tables
+        raise InputError(f"levels is {shown(levels)}; give for each factor its values, or how many there are") from None
+
+
+def _count(value: Any, what: str, least: int) -> int:
+    """A whole number of at least `least`, and of a size that arrays can have."""
+    number = whole(value)
+    if number is None or not least <= number <= MOST_ROWS:
+        raise InputError(f"{what} is {shown(value)}; give a whole number of at least {least}")
+    return number
+
+
+def _is_more(n: int, k: int, most: int) -> bool:
+    """Whether C(n, k) > most, without numbers that fill memory: C(n, k) >= 2^min(k, n - k)."""
+    least = min(k, n - k)
+    return least > max(most, 1).bit_length() or comb(n, least) > most
+
+
+def _products(X: NDArray[np.float64], terms: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+    """One column a term: the product of its factors; InputError where it has no float."""
+    with np.errstate(over="ignore"):
+        out = np.stack([X[:, list(term)].prod(axis=1) for term in terms], axis=1)
+    check_finite(out, "the product of factors")
+    return out
 
 
 def _factors(factors: ArrayLike) -> NDArray[np.float64]:
-    X = np.asarray(factors, dtype=float)
+    X = real_array(factors, "factors")
     X = X[:, None] if X.ndim == 1 else X
     if X.ndim != 2 or X.size == 0:
         raise InputError(f"factors must be a matrix with one row per setting, got shape {X.shape}")

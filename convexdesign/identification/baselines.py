@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import choice, flag
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, least_squares, variance_range
 from convexdesign.identification.allocations import Allocation, value_on
@@ -45,8 +46,7 @@ class StaticAllocation(GapElimination):
         self.variance_bounds = bounds
         self._most: Floats = known if known is not None else np.full(self.n_arms, bounds[1] if bounds else 1.0)
         self._least = 0.0 if known is None else known
-        if self.design not in ("xy", "g"):
-            raise InputError(f"design is {self.design!r}; choose 'xy' or 'g'")
+        choice(self.design, ("xy", "g"), "design")
 
     def _plug_in(self) -> tuple[Floats, float]:
         return self._most, 2.0
@@ -100,7 +100,9 @@ class OracleAllocation(Identifier):
         variance = self._positive(self.noise_variance, "noise_variance")
         assert variance is not None
         self.noise_variance = variance
-        self._planning = variance if self.heteroskedastic else np.full(self.n_arms, variance.max())
+        self._planning = (
+            variance if flag(self.heteroskedastic, "heteroskedastic") else np.full(self.n_arms, variance.max())
+        )
         # Ties are refused here, not when the batch is planned.
         self._is_settled = self._oracle(self.arm_rows, self._planning) is None
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import probability, real, shown
 from convexdesign.errors import InputError
-from convexdesign.estimation.error_bound import probability
 from convexdesign.identification.allocations import Allocation, allocate
 from convexdesign.identification.objectives import BestArm, Items, Objective, checked_objective
 from convexdesign.problem.labels import COORDINATES
@@ -114,6 +114,8 @@ def upper_bound(
     does not cover: rescale the rewards. Source: Weltz et al. (2023), Theorem 2 and appendices F and G.
     """
     world = _Instance.read(arms, items, theta, objective, noise_variance)
+    if not 0 <= real(burn_in) < np.inf:
+        raise InputError(f"burn_in is {shown(burn_in)}; give a number of samples, at least 0")
     psi, gaps = world.oracle().value, world.objective.gaps(world.items, world.theta)
     if gaps.max() > 2.0:
         raise InputError(
@@ -123,7 +125,7 @@ def upper_bound(
     constant = 384.0 if isinstance(world.objective, BestArm) else 96.0
     m, d = world.items.values.shape
     confidence = np.log(8.0 * rounds**2 * m / probability(delta))
-    return float(burn_in + rounds * (d * (d + 1) / 2 + 1) + constant * rounds * confidence * psi)
+    return float(real(burn_in) + rounds * (d * (d + 1) / 2 + 1) + constant * rounds * confidence * psi)
 
 
 @dataclass(frozen=True, eq=False)

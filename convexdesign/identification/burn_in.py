@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arguments import choice, instance, probability, real, shown
 from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.estimation import (
@@ -20,8 +21,8 @@ from convexdesign.estimation import (
     least_squares,
     plan_head,
 )
-from convexdesign.estimation.error_bound import Noise
-from convexdesign.estimation.variance_model import fit_variance_model, mean_squared_residuals
+from convexdesign.estimation.error_bound import Noise, checked_noise, variance_range
+from convexdesign.estimation.variance_model import fit_variance_model, mean_squared_residuals, whole_budget
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem.read import Rows, read_rows
 from convexdesign.typing import Counts, Floats
@@ -97,7 +98,12 @@ def burn_in_budget(
     >>> burn_in_budget("released", plan_head(experiment_2().arms), (0.2, 1.0), 0.05)
     2519886
     """
-    return pulls_for(kind, plan, variance_bounds, BURN_IN_SHARE * delta, noise)
+    instance(plan, HeadPlan, "plan", "make one with plan_head")
+    choice(kind, BURN_INS, "kind")
+    checked_noise(noise)
+    bounds = variance_range(variance_bounds, "the burn-in")
+    assert bounds is not None
+    return pulls_for(kind, plan, bounds, BURN_IN_SHARE * probability(delta), noise)
 
 
 def pulls_for(
@@ -118,14 +124,16 @@ def pulls_for(
 
 
 def check_burn_in(kind: str, variance_bounds: tuple[float, float]) -> None:
-    """InputError for an unknown kind of burn-in, and where the lower bound that a budget needs is zero."""
-    if kind not in BURN_INS:
-        raise InputError(f"burn_in is {kind!r}; choose one of {', '.join(BURN_INS)}")
+    """InputError where the lower bound that a budget needs is zero, or far too low."""
     low, high = variance_bounds
     if not low > 0:
         raise InputError(
             f"burn_in={kind!r} needs a positive lower bound, but variance_bounds are ({low:g}, {high:g}); "
             "give one, or use burn_in='adaptive'"
+        )
+    if not np.isfinite((high / low) ** 2 * 1e18):
+        raise InputError(
+            f"variance_bounds are ({low:g}, {high:g}), too far apart for any number of pulls; use tighter ones"
         )
 
 
@@ -203,11 +211,17 @@ class AdaptiveBurnIn(Resumable):
         self._rows: Rows = read_rows(arms, "arms")
         n = self._rows.values.shape[0]
         super().__init__(n)
-        self.delta = delta
-        self.bounds = (0.0, float("inf")) if variance_bounds is None else variance_bounds
-        self.noise: Noise = noise
+        self.delta, self.noise = probability(delta), noise
+        checked_noise(noise)
+        self.bounds = _bounds(variance_bounds)
+        if plan is not None:
+            instance(plan, HeadPlan, "plan", "make one with plan_head")
         self.plan = head_plan(self._rows) if plan is None else plan
-        self.first_budget = sharp_budget(self.plan, 1.0, self._share(1), noise) if budget is None else budget
+        self.first_budget = (
+            sharp_budget(self.plan, 1.0, self._share(1), noise)
+            if budget is None
+            else whole_budget(budget, self.plan.least_budget)
+        )
         self.phases: tuple[BurnInPhase, ...] = ()
         self.variances: Floats | None = None
         self._low, self._high = np.full(n, self.bounds[0]), np.full(n, self.bounds[1])
@@ -285,6 +299,19 @@ def _within(estimates: Floats, low: Floats, high: Floats) -> Floats:
     least, most = high / (1.0 + SHARE), low / (1.0 - SHARE)
     clipped = np.clip(estimates, np.minimum(least, most), np.maximum(least, most))
     return positive(clipped)
+
+
+def _bounds(given: Any) -> tuple[float, float]:
+    """(low, high) with 0 <= low <= high <= inf and low < inf; (0, inf) for None."""
+    if given is None:
+        return 0.0, np.inf
+    try:
+        low, high = map(real, given)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not (0 <= low <= high and low < np.inf and high > 0):
+        raise InputError(f"variance_bounds is {shown(given)}; give a pair of VARIANCES (low, high), 0 <= low <= high")
+    return low, high
 
 
 def positive(variances: Floats) -> Floats:

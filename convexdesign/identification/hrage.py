@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.errors import InputError, SolverError
+from convexdesign.arguments import choice
+from convexdesign.errors import SolverError
 from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
 from convexdesign.estimation.error_bound import Noise, checked_noise
 from convexdesign.identification.allocations import allocate, packed, unpacked
@@ -76,11 +77,9 @@ class HRage(GapElimination):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.burn_in not in BURN_INS:
-            raise InputError(f"burn_in is {self.burn_in!r}; choose one of {', '.join(BURN_INS)}")
+        choice(self.burn_in, BURN_INS, "burn_in")
         checked_noise(self.noise)
-        if self.margin not in MARGINS:
-            raise InputError(f"margin is {self.margin!r}; choose one of {', '.join(MARGINS)}")
+        choice(self.margin, MARGINS, "margin")
         self._delta_burn_in = BURN_IN_SHARE * self.delta
         self.known_variances = self.variances = self._positive(self.known_variances, "known_variances")
         needs = None if self.burn_in == "adaptive" or self.known_variances is not None else f"burn_in={self.burn_in!r}"

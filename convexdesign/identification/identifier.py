@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import generator, probability, real, shown, whole
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations, Resumable
-from convexdesign.estimation.error_bound import probability
+from convexdesign.estimation.observations import arm_indices
 from convexdesign.estimation.row_space import row_space
 from convexdesign.identification.allocations import Allocation, DesignSolver, allocate
 from convexdesign.identification.assumption_checks import LEVEL, VOID, GuaranteeWarning, assumption_violation
@@ -96,7 +97,7 @@ class Identifier(Resumable):
         self.delta, self.epsilon = probability(self.delta), _nonnegative(self.epsilon)
         if self.max_samples is not None:
             self.max_samples = whole_limit("max_samples", self.max_samples)
-        self.rng = np.random.default_rng(self.rng)
+        self.rng = generator(self.rng)
         self.observations = Observations.empty(self.n_arms)
         self.burn_in_samples = 0
         self.rounds: tuple[Round, ...] = ()
@@ -308,7 +309,7 @@ class Identifier(Resumable):
         """
         if self._open is not None:
             raise InputError(f"batch {self._open.id} is open; arms are withdrawn between batches")
-        gone = np.unique(np.asarray(arms, dtype=np.intp))
+        gone = np.unique(arm_indices(arms, self.n_arms))
         left = np.setdiff1d(self.usable, gone)
         if left.size == 0:
             raise InputError("no arm would be left to pull")
@@ -459,15 +460,14 @@ def noise_up_to(variances: str) -> str:
 
 
 def _nonnegative(epsilon: float) -> float:
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.number)) or not 0 <= epsilon < np.inf:
-        raise InputError(f"epsilon is {epsilon!r}; give a number >= 0 in the units of the rewards")
-    return float(epsilon)
+    if not 0 <= real(epsilon) < np.inf:
+        raise InputError(f"epsilon is {shown(epsilon)}; give a number >= 0 in the units of the rewards")
+    return real(epsilon)
 
 
 def whole_limit(name: str, limit: int) -> int:
     """A limit on the pulls; InputError under the name of the argument."""
-    if isinstance(limit, bool) or not isinstance(limit, (int, float, np.number)):
-        raise InputError(f"{name} is {limit!r}; give a whole number of pulls, or None for no limit")
-    if not (limit == np.floor(limit) and 1 <= limit <= MOST_SAMPLES):
-        raise InputError(f"{name} is {limit!r}; give a whole number from 1 to {MOST_SAMPLES}")
-    return int(limit)
+    number = whole(limit)
+    if number is None or not 1 <= number <= MOST_SAMPLES:
+        raise InputError(f"{name} is {shown(limit)}; give a whole number from 1 to {MOST_SAMPLES}")
+    return number

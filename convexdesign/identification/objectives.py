@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import real, real_array, shown
 from convexdesign.errors import InputError
 from convexdesign.estimation.row_space import RowSpace
 from convexdesign.problem import DesignProblem
@@ -157,12 +158,9 @@ class LevelSet:
     threshold: float
 
     def __post_init__(self) -> None:
-        try:
-            threshold = float(self.threshold)
-        except (TypeError, ValueError):
-            threshold = np.nan
+        threshold = real(self.threshold)
         if not np.isfinite(threshold):
-            raise InputError(f"threshold must be a finite number, got {self.threshold!r}")
+            raise InputError(f"threshold must be a finite number, got {shown(self.threshold)}")
         object.__setattr__(self, "threshold", threshold)
 
     def mistakes(self, items: Items) -> int:
@@ -243,7 +241,7 @@ Objective = BestArm | LevelSet
 def checked_objective(objective: Any) -> Objective:
     """The objective; InputError for anything that is not one."""
     if not isinstance(objective, (BestArm, LevelSet)):
-        raise InputError(f"objective is {objective!r}; give BestArm() or LevelSet(threshold)")
+        raise InputError(f"objective is {shown(objective)}; give BestArm() or LevelSet(threshold)")
     return objective
 
 
@@ -258,7 +256,13 @@ def true_answer(objective: Objective, items: ArrayLike, theta: ArrayLike) -> tup
     >>> true_answer(LevelSet(0.1), [[1.0, 0.0], [0.0, 1.0]], [0.2, 0.7])
     (0, 1)
     """
-    chosen = objective.true_answer(Items(np.asarray(items, dtype=float)), np.asarray(theta, dtype=float))
+    values, truth = real_array(items, "items"), real_array(theta, "theta")
+    if values.ndim != 2 or not len(values) or truth.shape != values.shape[1:]:
+        raise InputError(
+            f"items must be a matrix with one row each, and theta a vector with one entry per column; got shapes "
+            f"{values.shape} and {truth.shape}"
+        )
+    chosen = checked_objective(objective).true_answer(Items(values), truth)
     return as_tuple(np.flatnonzero(chosen))
 
 

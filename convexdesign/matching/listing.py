@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from convexdesign.arguments import check_finite, is_one_of, numeric, shown
 from convexdesign.errors import InputError
-from convexdesign.problem.finite import check_finite, numeric
 from convexdesign.problem.read import Rows
 from convexdesign.typing import Floats
 
@@ -111,7 +111,7 @@ def _from_frame(frame: Any) -> Listing:
 
     try:
         data = nw.from_native(frame, eager_only=True)
-    except TypeError as error:
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError) as error:
         raise InputError(f"points must be a file, an array or a DataFrame: {error}") from None
     if len(data) == 0:
         raise InputError("points are empty; list at least one")
@@ -167,8 +167,10 @@ def effort_column(rows: Rows, listing: Listing, column: str | None, measure: Mea
             )
         return d if width == d + 1 else None
     if column is not None:
-        if column not in columns:
-            raise InputError(f"{listing.source}: there is no column {column!r}; the columns are {', '.join(columns)}")
+        if not is_one_of(column, columns):
+            raise InputError(
+                f"{listing.source}: there is no column {shown(column)}; the columns are {', '.join(columns)}"
+            )
         return columns.index(column)
     own = set(rows.columns or ())
     kinds: tuple[Measure, ...] = ("weights", "counts") if measure is None else (measure,)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import choice, real, shown
 from convexdesign.errors import InputError
 from convexdesign.features.model import coded_alike
 from convexdesign.matching.listing import (
@@ -102,8 +103,7 @@ def match_listing(
     normalise: bool = False,
 ) -> NDArray[Any]:
     """`match_design` for a table that has been read."""
-    if measure not in (None, "weights", "counts"):
-        raise InputError(f"measure is {measure!r}; give 'weights' or 'counts'")
+    choice(measure, (None, "weights", "counts"), "measure")
     at = effort_column(rows, listing, column, measure)
     effort = Effort("counts", np.ones(listing.rows)) if at is None else effort_at(listing, at, measure)
     rest = [j for j in range(listing.values.shape[1]) if j != at]
@@ -124,10 +124,10 @@ def _collected(
     rows: Rows, listing: Listing, candidates: Sequence[int], effort: Effort, tol: float, normalise: bool
 ) -> NDArray[Any]:
     """The effort added up over the arms."""
-    if not tol > 0:
-        raise InputError(f"tol is {tol}; give a positive share of each coordinate's range, such as 1e-6")
+    if not 0 < real(tol) < np.inf:
+        raise InputError(f"tol is {shown(tol)}; give a positive share of each coordinate's range, such as 1e-6")
     values = checked(listing, effort)
-    arms = _arms_of(rows, listing, list(candidates), tol)
+    arms = _arms_of(rows, listing, list(candidates), real(tol))
     out = np.zeros(rows.n)
     np.add.at(out, arms, values)
     if effort.measure == "counts":

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import check_finite, numeric, shown, whole_at_least
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import per_row, quadratic_rows
-from convexdesign.problem.finite import check_finite, numeric
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["BlockArms"]
@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 # Entries of one block unless the user says otherwise: 4 MB of doubles.
 BLOCK_ENTRIES = 2**19
+MOST_ROWS = 2**53
 # Single rows this close together are made in one call: a call costs about as much as a few hundred rows.
 NEAR = 256
 
@@ -54,19 +55,21 @@ class BlockArms:
         names: Sequence[str] | None = None,
         block: int | None = None,
     ):
-        for name, value in (("n", n), ("d", d), ("block", 1 if block is None else block)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} is {value!r}; give a whole number of at least 1")
+        n, d = whole_at_least(1, n, "n"), whole_at_least(1, d, "d")
+        if max(n, d) > MOST_ROWS:
+            raise InputError(f"n and d are {shown(n)} and {shown(d)}; rows are counted up to 2^53")
         if not callable(make):
             raise InputError(f"make must be a function from start and stop to rows, got {type(make).__name__}")
-        if names is not None and len(names) != n:
-            raise InputError(f"names has {len(names)} entries, but there are {n} rows; give one name per row")
-        self.n = int(n)
-        self.d = int(d)
+        if names is not None and _count(names) != n:
+            raise InputError(f"names is {shown(names)}, but there are {n} rows; give one name (text) per row")
+        self.n, self.d = n, d
         self.make = make
         self.names = names
-        self.block = max(1, BLOCK_ENTRIES // self.d) if block is None else int(block)
-        self.rows(0, 1)  # a function of the wrong shape is found here, not in the middle of a solve
+        self.block = max(1, BLOCK_ENTRIES // d) if block is None else whole_at_least(1, block, "block")
+        try:
+            self.rows(0, 1)  # a function of the wrong shape is found here, not in the middle of a solve
+        except (TypeError, ValueError, AttributeError, LookupError) as error:
+            raise InputError(f"make(0, 1) failed with {type(error).__name__}: {error}") from error
 
     def rows(self, start: int, stop: int) -> Floats:
         """Rows start .. stop - 1, made and checked, shape (stop - start, d)."""
@@ -113,3 +116,11 @@ class BlockArms:
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
         raise InputError(f"{self!r} are not in memory; use take(index) for the rows at the indices")
+
+
+def _count(names: Any) -> int:
+    """How many names there are; -1 where they are none. They may be made when asked for, so only the first is looked at."""
+    try:
+        return len(names) if not isinstance(names, str) and isinstance(names[0], str) else -1
+    except (TypeError, LookupError):
+        return -1

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import positive
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.labels import ARMS, default_names, in_order, order_of
@@ -151,9 +152,7 @@ def _prior(
         return None, None, None
     if n_new is None:
         raise InputError("n_new is missing: how many new measurements are planned beside the information held?")
-    if not (np.isscalar(n_new) and np.isfinite(n_new) and n_new > 0):  # type: ignore[operator,call-overload]
-        raise InputError(f"n_new is {n_new}; give a positive number of planned measurements")
-    planned = float(n_new)  # type: ignore[arg-type]
+    planned = positive(n_new, "n_new", "give a positive number of planned measurements")
     if counts is None:
         held = read_psd(information, "prior_information", arms.d)
         return (held / planned if held.any() else None), None, planned

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import check_finite
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import per_row, quadratic_rows
-from convexdesign.problem.finite import check_finite
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["DaskArms", "is_dask"]

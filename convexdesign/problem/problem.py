@@ -11,12 +11,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import numeric, real, shown
 from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.arms import Arms, LiftedArms, ScaledArms
 from convexdesign.problem.common import Common, read_common
 from convexdesign.problem.coordinates import rank_of
-from convexdesign.problem.finite import numeric
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.labels import COORDINATES, Labelled, in_order
 from convexdesign.problem.moments import root_of_moments
@@ -299,8 +299,9 @@ class DesignProblem:
         """
         rows, things = _arms_and_items(arms, items)
         theta = read_vector(theta, "theta", rows.d, rows.columns, COORDINATES)
-        if not np.isfinite(threshold):
-            raise InputError(f"threshold is {threshold}; give a finite number in the units of the outcome")
+        if not np.isfinite(real(threshold)):
+            raise InputError(f"threshold is {shown(threshold)}; give a finite number in the units of the outcome")
+        threshold = real(threshold)
         distance = scores(things, theta) - threshold
         met = np.flatnonzero(np.abs(distance) <= rounding(things, theta) + 4e-16 * abs(threshold))
         if met.size:
@@ -496,8 +497,10 @@ def _interest(interest: Any, rows: Rows) -> Floats:
     if hasattr(interest, "columns") and not isinstance(interest, np.ndarray):
         table = read_rows(interest, "interest")
         interest = in_order(Labelled(table.values, table.names), "interest", rows.columns, COORDINATES)
-    elif not isinstance(interest, np.ndarray) and np.ndim(interest) == 1 and any(isinstance(i, str) for i in interest):
-        interest = [_coordinate(name, rows) for name in interest]
+    elif isinstance(interest, (list, tuple)) or hasattr(interest, "to_list"):
+        listed = list(interest)
+        if any(isinstance(entry, str) for entry in listed):
+            interest = [_coordinate(name, rows) for name in listed]
     K = numeric(interest, "interest")
     if K.ndim == 1:
         if K.size == 0 or K.dtype.kind not in "iu" or K.min() < 0 or K.max() >= d or np.unique(K).size < K.size:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import check_finite, numeric
 from convexdesign.errors import InputError
 from convexdesign.features.model import coded_alike, has_own_codes
 from convexdesign.problem.arms import Arms, ArrayArms
 from convexdesign.problem.dask_arms import DaskArms, is_dask
-from convexdesign.problem.finite import check_finite, numeric
 from convexdesign.problem.labels import ARMS, COORDINATES, in_order, index_labels, order_of
 
 __all__ = ["Rows", "aligned", "read_positive", "read_rows", "read_vector"]

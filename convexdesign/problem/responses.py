@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import check_finite, numeric
 from convexdesign.errors import InputError
 from convexdesign.problem.arms import Arms, block_rows, quadratic_rows
-from convexdesign.problem.finite import check_finite, numeric
 from convexdesign.problem.read import SMALLEST_POSITIVE, Rows, read_rows
 from convexdesign.problem.targets import VectorTargets
 from convexdesign.typing import Floats, Indices

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import numeric
 from convexdesign.errors import InputError
 from convexdesign.problem.knapsack import knapsack
 from convexdesign.problem.linear_rows import misses, most
@@ -205,10 +206,14 @@ def _kind(value: object) -> str:
     return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
+def _for_all(value: ArrayLike, what: str, n: int) -> NDArray[Any]:
+    """A number for every arm, or what is given for each."""
+    values = numeric(value, what)
+    return np.broadcast_to(values, (n,)) if values.ndim == 0 else values
+
+
 def _bound(value: ArrayLike, what: str, n: int) -> Floats:
-    values = read_vector(
-        np.broadcast_to(np.asarray(value, dtype=float), (n,)) if np.ndim(value) == 0 else value, what, n
-    )
+    values = read_vector(_for_all(value, what, n), what, n)
     bad = np.flatnonzero((values < 0) | (values > 1))
     if bad.size:
         raise InputError(f"{what}[{bad[0]}] is {values[bad[0]]:g}; a bound on a weight lies between 0 and 1")

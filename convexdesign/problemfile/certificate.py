@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import to_path
 from convexdesign.errors import ConvergenceWarning, InputError
-from convexdesign.files import read_regular
+from convexdesign.files import read_regular, write_text
 from convexdesign.problem.read import read_vector
 from convexdesign.problemfile.load import load_problem
 from convexdesign.solve import solve
@@ -49,7 +50,7 @@ def write_certificate(
 
     if weights is not None and counts is not None:
         raise InputError("give weights or counts, not both")
-    file = load_problem(problem)
+    file, path = load_problem(problem), to_path(certificate, "certificate")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate itself says what is proven
         design = solve(file.problem(), tol=TOL)
@@ -67,7 +68,7 @@ def write_certificate(
     document = certify(design.canonical, given, targets, vectors, file.Sigma)
     text = json.dumps(document, indent=1) + "\n"
     _accepted(text.encode(), file.path, f"a certificate of {problem} would be rejected")
-    Path(certificate).write_text(text, encoding="utf-8")
+    write_text(path, text)
     return document
 
 
@@ -77,8 +78,8 @@ def check_certificate(certificate: str | PathLike[str], problem: str | PathLike[
     It is the efficiency; for D-optimality its power 1/d is. Raises InputError where the certificate is rejected, with the
     reason.
     """
-    text = read_regular(Path(certificate), "a certificate")
-    return _accepted(text, Path(problem), f"{certificate} is rejected")
+    text = read_regular(to_path(certificate, "certificate"), "a certificate")
+    return _accepted(text, to_path(problem, "problem"), f"{certificate} is rejected")
 
 
 def stated_ratio(document: dict[str, Any]) -> Fraction:

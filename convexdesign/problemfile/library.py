@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 
+from convexdesign.arguments import shown, text_of
 from convexdesign.errors import ConvexDesignError, InputError
 
 __all__ = ["find", "folder", "library"]
@@ -34,10 +35,10 @@ def find(name: str) -> Path:
     >>> find("soare-xy").name
     'soare-xy.toml'
     """
-    wanted = name.removesuffix(".toml")
+    wanted = text_of(name, "name").removesuffix(".toml")
     paths = {path.stem: path for path in library()}
     if wanted not in paths:
         close = get_close_matches(wanted, paths, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(close)}?" if close else f"the problems are {', '.join(paths)}"
-        raise InputError(f"the library has no problem {name!r}; {hint}")
+        raise InputError(f"the library has no problem {shown(name)}; {hint}")
     return paths[wanted]

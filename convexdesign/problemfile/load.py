@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from convexdesign.arguments import to_path
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.kinds import KINDS
@@ -77,7 +78,7 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     >>> load_problem(find("soare-xy")).problem()
     DesignProblem(xy-allocation: 3 arms in R^2, 3 targets, noise per arm)
     """
-    path = Path(path)
+    path = to_path(path)
     document = parse(path)
     read = _Reader(path)
     arms = read.arms(document.arms, document.arm_names)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
+from convexdesign.arguments import numeric, shown, whole
 from convexdesign.errors import InputError
 from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Counts, Floats
@@ -45,12 +47,7 @@ def limits(
     Raises InputError naming the arm and the value: a negative or fractional count, a minimum above its maximum, or
     limits that no `total` pulls can meet.
     """
-    whole = not isinstance(total, bool) and np.isfinite(total) and int(total) == total
-    if not (whole and total >= 1):
-        raise InputError(f"n is {total}; the number of pulls must be a whole number of at least 1")
-    if total > MAX_TOTAL:
-        raise InputError(f"n is {total}; at most 2^53 = {MAX_TOTAL} pulls can be counted exactly")
-    total = int(total)
+    total = whole_total(total)
     lower = _read("min_counts", min_counts, n_arms, 0)
     upper = np.minimum(_read("max_counts", max_counts, n_arms, total), total)
     crossed = np.flatnonzero(lower > upper)
@@ -64,10 +61,20 @@ def limits(
     return Limits(total, lower, upper)
 
 
+def whole_total(total: Any) -> int:
+    """The number of pulls, checked."""
+    number = whole(total)
+    if number is None or number < 1:
+        raise InputError(f"n is {shown(total)}; the number of pulls must be a whole number of at least 1")
+    if number > MAX_TOTAL:
+        raise InputError(f"n is {shown(total)}; at most 2^53 = {MAX_TOTAL} pulls can be counted exactly")
+    return number
+
+
 def _read(name: str, given: ArrayLike | None, n: int, default: int) -> Counts:
     if given is None:
         return np.full(n, default, dtype=np.int64)
-    values = np.asarray(given)
+    values = numeric(given, name)
     if values.ndim == 0:
         values = np.full(n, values)
     if values.shape != (n,):
@@ -76,7 +83,7 @@ def _read(name: str, given: ArrayLike | None, n: int, default: int) -> Counts:
     wrong = np.flatnonzero(~((values >= 0) & ((values == np.floor(values)) | (values == np.inf))))
     if wrong.size:
         raise InputError(f"{name}[{wrong[0]}] is {values[wrong[0]]}; counts must be whole numbers >= 0")
-    return np.minimum(values, MAX_TOTAL).astype(np.int64)
+    return np.minimum(values.astype(float), float(MAX_TOTAL)).astype(np.int64)
 
 
 def completing_arms(arms: Floats, weights: Floats, held: Floats | None, bounds: Limits) -> NDArray[np.intp]:

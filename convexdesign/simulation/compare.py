@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import function, instance, real, shown
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
+from convexdesign.estimation.observations import MOST_ARMS, arm_indices
 from convexdesign.simulation.replicate import MakeAlgorithm, MakeEnvironment, Pullable, replicate
 
 if TYPE_CHECKING:
@@ -73,11 +75,13 @@ def comparison_rows(
     """
     import pandas as pd
 
-    if not algorithms:
-        raise InputError("no algorithms to compare; give a mapping from names to functions that build them")
+    if not isinstance(algorithms, Mapping) or not algorithms or not all(map(callable, algorithms.values())):
+        raise InputError(f"algorithms is {shown(algorithms)}; give a mapping from names to functions that build them")
+    function(make_environment, "make_environment")
+    function(answer_of, "answer_of")
+    right = tuple(arm_indices(truth, MOST_ARMS, "truth").tolist())
     # Partial functions, not closures, so that workers can be sent them.
-    world = partial(_counted, make_environment)
-    record = partial(_record, tuple(int(i) for i in truth), answer_of)
+    world, record = partial(_counted, make_environment), partial(_record, right, answer_of)
     frames = []
     for name, make in algorithms.items():
         rows = replicate(make, world, replications, n_jobs, seed, progress, record=record)
@@ -95,6 +99,13 @@ def comparison_table(rows: pd.DataFrame, lower_bound: float | None = None) -> pd
     import pandas as pd
     from scipy.stats import beta
 
+    instance(rows, pd.DataFrame, "rows", "give those of comparison_rows")
+    missing = [column for column in ("algorithm", "samples", "undecided", "correct") if column not in rows.columns]
+    if missing:
+        raise InputError(f"rows have no column {missing[0]!r}; give those of comparison_rows")
+    bound = None if lower_bound is None else real(lower_bound)
+    if bound is not None and not 0 <= bound < np.inf:
+        raise InputError(f"lower_bound is {shown(lower_bound)}; give a number of samples, or None")
     table = []
     for name, group in rows.groupby("algorithm", sort=False):
         runs = len(group)
@@ -110,8 +121,8 @@ def comparison_table(rows: pd.DataFrame, lower_bound: float | None = None) -> pd
             "mean_samples": samples.mean(),
             "standard_error": samples.std(ddof=1) / np.sqrt(runs) if runs > 1 else float("nan"),
         }
-        if lower_bound is not None:
-            row["times_lower_bound"] = samples.mean() / lower_bound if lower_bound > 0 else float("inf")
+        if bound is not None:
+            row["times_lower_bound"] = samples.mean() / bound if bound > 0 else float("inf")
         table.append(row)
     return pd.DataFrame(table)
 

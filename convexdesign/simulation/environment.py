@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import generator, text_of
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
 from convexdesign.problem.labels import COORDINATES
@@ -58,7 +59,7 @@ class LinearEnvironment:
         assert variance is not None
         self.noise_variance: Floats = variance
         self.noise = noise
-        self._rng = np.random.default_rng(rng)
+        self._rng = generator(rng)
         self._standard = standard_noise(noise, self._rng)
 
     @property
@@ -165,6 +166,7 @@ def standard_noise(name: str, rng: np.random.Generator) -> Standard:
     All three are strictly sub-Gaussian: their moment generating function is at most exp(t²/2). (The paper also names
     the symmetrised gamma, which is not sub-Gaussian, so it is left out.) The beta law is Beta(2, 2), moved and scaled.
     """
+    name = text_of(name, "noise")
     if name == "gaussian":
         return lambda k: rng.standard_normal(k)
     if name == "uniform":

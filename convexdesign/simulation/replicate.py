@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import flag, function, shown, whole, whole_at_least
 from convexdesign.errors import ConvexDesignError, InputError
 from convexdesign.estimation.asktell import Batch
 from convexdesign.estimation.observations import Observations
@@ -59,6 +60,12 @@ def simulate(algorithm: AsksAndTells, environment: Pullable) -> Any:
     >>> cd.simulation.simulate(cd.estimation.SeparateArmEstimator(env.arms, 10_000), env).samples
     10000
     """
+    for what, given, parts in (
+        ("algorithm", algorithm, ("done", "ask", "tell", "result")),
+        ("environment", environment, ("pull",)),
+    ):
+        if isinstance(given, type) or not all(hasattr(given, part) for part in parts):
+            raise InputError(f"{what} is {shown(given)}; give an object with {', '.join(parts)}")
     while not algorithm.done:
         batch = algorithm.ask()
         algorithm.tell(batch, environment.pull(batch.counts))
@@ -68,6 +75,11 @@ def simulate(algorithm: AsksAndTells, environment: Pullable) -> Any:
 MakeAlgorithm = Callable[[np.random.Generator], AsksAndTells]
 MakeEnvironment = Callable[[np.random.Generator], Pullable]
 Record = Callable[[Any, Any], Mapping[str, Any]]
+
+
+# More workers than any machine has processors, more runs than any lifetime; a number beyond is a mistake.
+MOST_JOBS = 2**16
+MOST_REPLICATIONS = 2**40
 
 
 class ReplicationError(ConvexDesignError):
@@ -118,6 +130,8 @@ def replicate(
     [1000, 1000, 1000]
     """
 
+    _check_makers(make_algorithm, make_environment, record)
+
     def run(replication: int) -> dict[str, Any]:
         return replicate_one(make_algorithm, make_environment, replication, seed, record=record)
 
@@ -133,6 +147,7 @@ def replicate_one(
     record: Record | None = None,
 ) -> dict[str, Any]:
     """The row of one replication, exactly as `replicate` computes it; errors as in `replicate`, chained to their cause."""
+    _check_makers(make_algorithm, make_environment, record)
     try:
         for_algorithm, for_environment = replication_seed(seed, replication).spawn(2)
         environment = make_environment(np.random.default_rng(for_environment))
@@ -147,8 +162,9 @@ def replicate_one(
 def replication_seed(seed: int, replication: int) -> np.random.SeedSequence:
     """The SeedSequence of one replication: child number `replication` that SeedSequence(seed) spawns."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InputError(f"seed is {seed!r}; give a whole number >= 0, so that every replication can be repeated")
-    return np.random.SeedSequence(seed, spawn_key=(replication,))
+        raise InputError(f"seed is {shown(seed)}; give a whole number >= 0, so that every replication can be repeated")
+    replication = whole_at_least(0, replication, "replication")
+    return np.random.SeedSequence(int(seed), spawn_key=(replication,))
 
 
 def run_replications(
@@ -162,18 +178,30 @@ def run_replications(
     from joblib import Parallel, delayed
     from tqdm import tqdm
 
-    if isinstance(replications, bool) or int(replications) != replications or replications < 1:
-        raise InputError(f"replications is {replications!r}; give a whole number of at least 1")
-    jobs = (delayed(run)(k) for k in range(int(replications)))
+    function(run, "run")
+    replications = whole_at_least(1, replications, "replications")
+    if replications > MOST_REPLICATIONS:
+        raise InputError(f"replications is {shown(replications)}; give a number that can be run")
+    if n_jobs is not None and not 1 <= abs(whole(n_jobs) or 0) <= MOST_JOBS:
+        raise InputError(f"n_jobs is {shown(n_jobs)}; give a number of workers, -1 for all processors, or None")
+    progress = flag(progress, "progress")
+    jobs = (delayed(run)(k) for k in range(replications))
     rows: list[Any] = []
     for row in tqdm(
         Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
-        total=int(replications),
+        total=replications,
         desc="replications",
         disable=not progress,
     ):
         rows.extend(row if isinstance(row, list) else [row])
     return pd.DataFrame(rows)
+
+
+def _check_makers(make_algorithm: Any, make_environment: Any, record: Any) -> None:
+    function(make_algorithm, "make_algorithm")
+    function(make_environment, "make_environment")
+    if record is not None:
+        function(record, "record")
 
 
 def _row(result: Any, environment: Any) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def _refuse_unsplit_numbers(reading: Reading, delimiter: str, text: str, comment
         if mark in (delimiter, " ") or not any(mark in label for label in labels):
             continue
         try:
-            rows = [line.cells for line in _split(text, mark, comment, 0) if line.cells]
+            rows = [line.cells for line in split(text, mark, comment) if line.cells]
         except InputError:
             continue
         body = rows[1:] if reading.has_header else rows

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
+from convexdesign.arguments import to_path
 from convexdesign.errors import InputError
 from convexdesign.tables.cells import kind, looks_numeric, number
 from convexdesign.tables.dialect import DELIMITERS, split
@@ -59,7 +59,7 @@ def read_factors(
     >>> dict(read_factors(path).columns)
     {'colour': ['red', 'blue'], 'dose': [0.5, 2.0]}
     """
-    path = Path(path)
+    path = to_path(path)
     if is_npy(path):
         raise InputError(f"{path} is an NPY file, whose columns have no names; give the factors as CSV with a header")
     return read_text(path, encoding, lambda text: _read(text, delimiter, decimal, unique))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import to_path
 from convexdesign.errors import InputError
 from convexdesign.files import is_file, open_array
 from convexdesign.problem.read import Rows
@@ -59,7 +60,7 @@ def read_table(
     >>> read_table(path).names, read_table(path).values.tolist()
     (('red', 'blue'), [[0.5, 1.0], [1.25, -2.0]])
     """
-    path = Path(path)
+    path = to_path(path)
     if is_npy(path):
         if any(option is not None for option in (delimiter, decimal, header, names, comment, encoding)):
             raise InputError(f"{path} is an NPY file: delimiter, decimal, header, names and encoding do not apply")

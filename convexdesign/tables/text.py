@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from convexdesign.arguments import shown, text_of
 from convexdesign.errors import InputError
 from convexdesign.files import MAX_TEXT_BYTES, read_regular
 
@@ -57,16 +58,17 @@ def to_text(data: bytes, path: Path, encoding: str | None) -> str:
     if encoding is None:
         _refuse_nul(data, path)
         encoding = "utf-8"
+    encoding = text_of(encoding, "encoding")
     try:
         text = data.decode(encoding)
-    except LookupError:
-        raise InputError(f"encoding {encoding!r} is unknown to Python; for example 'utf-8' or 'cp1252'") from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not valid {encoding}. If the file was saved "
             "by a Windows program, pass encoding='cp1252'; otherwise save it as UTF-8"
         ) from None
+    except (LookupError, ValueError):
+        raise InputError(f"encoding {shown(encoding)} is unknown to Python; for example 'utf-8' or 'cp1252'") from None
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise InputError(f"{path} is empty; a table needs at least one row of numbers")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arguments import to_path
 from convexdesign.errors import InputError
 from convexdesign.tables.dialect import read_text_table
 from convexdesign.tables.layout import Reading
@@ -49,7 +49,7 @@ def read_vector(
     >>> read_vector(path, 3, names=["red", "green", "blue"])
     array([0.75, 0.  , 0.25])
     """
-    path = Path(path)
+    path = to_path(path)
     if is_npy(path):
         vector = read_npy(path, ndim=1)
         if vector.shape != (n,):

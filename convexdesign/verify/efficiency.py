@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arguments import flag, instance
 from convexdesign.certificate import Certificate, dimension, relative_gap, stronger
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
@@ -72,6 +73,8 @@ def verify(
     >>> round(v.efficiency, 5), v.is_optimal(), v.improvement().arm
     (0.75, False, 1)
     """
+    instance(problem, DesignProblem, "problem", "build one with DesignProblem")
+    rigorous = flag(rigorous, "rigorous")
     given = _nonnegative(problem, weights, counts)
     if rigorous and problem.responses > 1:
         from convexdesign.rigorous.exact_problem import SEVERAL_RESPONSES

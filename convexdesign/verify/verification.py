@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
+from convexdesign.arguments import real, shown, whole_at_least
 from convexdesign.certificate import Certificate
 from convexdesign.design import Design
 from convexdesign.errors import InputError
@@ -17,7 +18,7 @@ from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.outcome import FEASIBILITY_TOLERANCE
 from convexdesign.problem import Canonical, DesignProblem
-from convexdesign.problem.labels import in_order
+from convexdesign.problem.read import read_vector
 from convexdesign.typing import Floats
 from convexdesign.verify import improvement as improving
 from convexdesign.verify import report
@@ -121,7 +122,7 @@ class Verification:
         for D the arms, for A the coefficients, and for E all combinations of them of length one: the worst is the
         eigenvector of the least eigenvalue, whose inverse is its variance.
         """
-        return worst_targets(self._canonical, self._evaluation, _at_least_one(k))
+        return worst_targets(self._canonical, self._evaluation, whole_at_least(1, k, "k"))
 
     def worst_arms(self, k: int = 5) -> pandas.DataFrame:
         """The k arms that the design neglects most, indexed by number: columns arm (its name), weight, variance, derivative.
@@ -132,7 +133,7 @@ class Verification:
         the arm's own mean, the largest where it has several responses. Where the design does not measure something:
         first the arms that together cure it, with an infinite derivative those that do so alone, nan otherwise.
         """
-        return worst_arms(self._canonical, self.weights, self._evaluation, _at_least_one(k))
+        return worst_arms(self._canonical, self.weights, self._evaluation, whole_at_least(1, k, "k"))
 
     def improvement(self, share: float = 0.01) -> improving.Improvement:
         """The move of effort that improves the design fastest, and what moving a `share` of all effort so is worth.
@@ -148,10 +149,10 @@ class Verification:
         - the problem has constraints on the weights: the same;
         - the design does not measure something: the arms, in equal parts, that cure that.
         """
-        if not (isinstance(share, (int, float)) and 0 < share < 1):
-            raise InputError(f"share is {share}; give a share of the effort between 0 and 1, such as 0.01")
+        if not 0 < real(share) < 1:
+            raise InputError(f"share is {shown(share)}; give a share of the effort between 0 and 1, such as 0.01")
         return improving.improvement(
-            self._canonical, self.weights, self._evaluation, self.reference.weights, float(share)
+            self._canonical, self.weights, self._evaluation, self.reference.weights, real(share)
         )
 
     def plot(self, ax: Any = None, *, positions: ArrayLike | None = None) -> Any:
@@ -166,7 +167,7 @@ class Verification:
 
         names = self.problem.arms.names
         if positions is not None:
-            positions = in_order(positions, "positions", names)
+            positions = read_vector(positions, "positions", self.weights.size, names)
         if not improving.measures(self._canonical, self._evaluation):
             shares = unmeasured_shares(self._canonical, self._evaluation)
             title = f"{self._unmeasured} is not measured"
@@ -210,12 +211,6 @@ class Verification:
 
 
 def _positive(tol: float) -> float:
-    if not tol > 0:
-        raise InputError(f"tol is {tol}; give a positive relative gap, such as 1e-6")
-    return float(tol)
-
-
-def _at_least_one(k: int) -> int:
-    if isinstance(k, bool) or int(k) != k or k < 1:
-        raise InputError(f"k is {k}; give a whole number of at least 1")
-    return int(k)
+    if not real(tol) > 0:
+        raise InputError(f"tol is {shown(tol)}; give a positive relative gap, such as 1e-6")
+    return real(tol)

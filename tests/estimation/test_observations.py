@@ -107,7 +107,7 @@ def test_values_cannot_be_changed():
         ([1, 2], [0, 0], [1, 0], r"m2\[0\] is 1 at count 1"),
         ([1, 2], [0], [1, 0], "mean has shape"),
         ([[1]], [0], [0], "shape"),
-        (["a"], [0], [0], "whole numbers"),
+        (["a"], [0], [0], "real numbers"),
     ],
 )
 def test_impossible_statistics_are_refused(count, mean, m2, message):

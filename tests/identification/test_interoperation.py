@@ -78,7 +78,7 @@ def test_undecided_is_neither_right_nor_wrong():
 
     row = cd.simulation.compare({"stopped": stopped}, environment, WORLD.answer, 3).iloc[0]
     assert (row["errors"], row["undecided"], row["mean_samples"]) == (0, 3, 0.0)
-    with pytest.raises(cd.InputError, match="no algorithms"):
+    with pytest.raises(cd.InputError, match=r"algorithms is \{\}"):
         cd.simulation.compare({}, environment, WORLD.answer, 3)
 
 

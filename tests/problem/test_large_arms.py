@@ -220,7 +220,7 @@ def test_oracles_answer_alike(tmp_path):
         (lambda: cd.BlockArms(5, 4, lambda a, b: X[: b - a, :1]), r"returned shape \(1, 1\)"),
         (lambda: cd.BlockArms(5, 4, lambda a, b: [["x"] * 4]), r"rows made for 0:1 must be real numbers"),
         (lambda: cd.BlockArms(5, 4, lambda a, b: X[a:b] * 1j), "dtype complex128"),
-        (lambda: cd.BlockArms(5, 4, lambda a, b: X[a:b], names=["a"]), "names has 1 entries"),
+        (lambda: cd.BlockArms(5, 4, lambda a, b: X[a:b], names=["a"]), "there are 5 rows; give one name"),
         (lambda: cd.BlockArms(5, 4, lambda a, b: X[a:b], block=0), "block is 0"),
         (lambda: P.xy_allocation(X, block(X)), "compares every two items: pass an array"),
         (lambda: P.xy_allocation(block(X)), "compares every two items: pass an array"),
