@@ -12,13 +12,11 @@ from convexdesign.arguments import generator, text_of
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
 from convexdesign.problem.labels import COORDINATES
+from convexdesign.problem.psd import read_psd
 from convexdesign.problem.read import read_positive, read_rows, read_vector
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["NOISES", "LinearEnvironment", "block_statistics", "gaussian_statistics", "standard_noise"]
-
-# A Sigma whose least eigenvalue is below minus this share of its largest is not positive semidefinite.
-PSD_TOLERANCE = 1e-10
 
 
 class LinearEnvironment:
@@ -51,8 +49,9 @@ class LinearEnvironment:
         self.theta = read_vector(theta, "theta", d, rows.columns, COORDINATES)
         if (noise_variance is None) == (Sigma is None):
             raise InputError("give exactly one of noise_variance (VARIANCES per arm) and Sigma (s_x² = x'Sigma x)")
-        self.Sigma = None if Sigma is None else _read_covariance(Sigma, d)
+        self.Sigma = None if Sigma is None else read_psd(Sigma, "Sigma", d, rows.columns)
         if self.Sigma is not None:
+            self.Sigma.flags.writeable = False
             noise_variance = _quadratic_form(self.arms, self.Sigma, rows.names)
         remedy = "a noise VARIANCE must be positive"
         variance = read_positive(noise_variance, "noise_variance", n, remedy, rows.names)
@@ -92,27 +91,6 @@ def _quadratic_form(X: Floats, Sigma: Floats, names: Sequence[str] | None) -> Fl
             "every arm needs a positive noise variance"
         )
     return variance
-
-
-def _read_covariance(Sigma: ArrayLike, d: int) -> Floats:
-    S = np.array(Sigma, dtype=float)
-    if S.shape != (d, d):
-        raise InputError(f"Sigma must have shape ({d}, {d}) to match theta, got {S.shape}")
-    if not np.isfinite(S).all():
-        raise InputError("Sigma has entries that are not finite")
-    size = np.abs(S).max()
-    if np.abs(S - S.T).max() > 1e-12 * size:
-        i, j = np.unravel_index(int(np.argmax(np.abs(S - S.T))), S.shape)
-        raise InputError(f"Sigma is not symmetric: Sigma[{i}, {j}] = {S[i, j]:g}, Sigma[{j}, {i}] = {S[j, i]:g}")
-    least = float(np.linalg.eigvalsh(S)[0])
-    if least < -PSD_TOLERANCE * size:
-        raise InputError(
-            f"Sigma is not positive semidefinite: its least eigenvalue is {least:g}; a covariance has none below 0 "
-            "(give noise_variance where no Sigma explains the variances)"
-        )
-    S = (S + S.T) / 2.0
-    S.flags.writeable = False
-    return S
 
 
 # Draws independent numbers of mean 0 and variance 1.

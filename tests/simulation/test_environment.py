@@ -115,7 +115,7 @@ def test_seeds_repeat_and_calls_differ(noise):
         ({"Sigma": np.eye(3)}, "shape"),
         ({"Sigma": [[1.0, 2.0], [2.0, 1.0]]}, "not positive semidefinite"),
         ({"Sigma": [[1.0, 0.5], [0.4, 1.0]]}, "not symmetric"),
-        ({"Sigma": [[1.0, np.nan], [np.nan, 1.0]]}, "not finite"),
+        ({"Sigma": [[1.0, np.nan], [np.nan, 1.0]]}, r"Sigma\[0, 1\] is nan"),
         ({"Sigma": [[1.0, 0.0], [0.0, 0.0]]}, "x'Sigma x is 0 for arm 1"),
         ({"Sigma": [[1.0, -1.0], [-1.0, 1.0]]}, "x'Sigma x is 0 for arm 2"),
         ({"noise_variance": 1.0, "noise": "gamma"}, "noise is 'gamma'"),
