@@ -37,6 +37,8 @@ __all__ = ["Canonical", "Frame", "canonicalise"]
 
 # Squares of smaller numbers vanish.
 SMALLEST_ARMS = 1e-75
+# Below it the square of a coordinate underflows.
+SMALLEST_COLUMN = 1e-150
 # A target is outside the range when more than this share of its length is (coordinates scaled to size one).
 TARGET_TOLERANCE = 1e-9
 SILENT_TOLERANCE = 1e-15
@@ -274,11 +276,24 @@ def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
     return sample, len(held), np.vstack([held, stacked(arms.take(sample))])
 
 
+def _refuse_unsquarable(rows: Floats) -> None:
+    """InputError for a coordinate so small in all rows that its square underflows."""
+    size = np.abs(rows).max(axis=0, initial=0.0)
+    small = np.flatnonzero((size > 0) & (size < SMALLEST_COLUMN))
+    if small.size and size.max() >= SMALLEST_ARMS:
+        j = int(small[0])
+        raise InputError(
+            f"column {j} of the arms is at most {size[j]:g} (noise included), too small to be squared; "
+            "multiply the column by a power of ten (change its unit)"
+        )
+
+
 def _coordinates(
     problem: DesignProblem, sample: Indices, rows: Floats, held: int
 ) -> tuple[Indices, Floats, Floats, Floats]:
     """W (d, r) and R (r, d) of the range, R W = I, behind the sample, completed where it does not span, and its rows in W."""
     arms, allowed = problem.arms, problem.weight_set.allowed(problem.arms.n)
+    _refuse_unsquarable(rows)
     scale = equilibration(rows)
     span, spread = span_of(rows * scale, partial(as_given, problem, sample))
     if span.shape[1] < arms.d and sample.size < arms.n and allowed.all():

@@ -155,7 +155,7 @@ def _prior(
     planned = positive(n_new, "n_new", "give a positive number of planned measurements")
     if counts is None:
         held = read_psd(information, "prior_information", arms.d)
-        return (held / planned if held.any() else None), None, planned
+        return (_divided(held, planned) if held.any() else None), None, planned
     rows = _from_counts(arms, variance, read_vector(counts, "existing_counts", arms.n), planned)
     Y = rows.take(np.arange(rows.n))
     return (Y.T @ Y if Y.any() else None), (rows if Y.size <= MOST_HELD else None), planned
@@ -169,4 +169,13 @@ def _from_counts(arms: Arms, variance: Floats | None, counts: Floats, planned: f
     pulled = np.flatnonzero(counts)
     X = arms.take(pulled)
     effort = counts[pulled] if variance is None else counts[pulled] / variance[pulled]
-    return ScaledArms(ArrayArms(stacked(X)), np.sqrt(spread(effort, X) / planned))
+    return ScaledArms(ArrayArms(stacked(X)), np.sqrt(_divided(spread(effort, X), planned)))
+
+
+def _divided(held: Floats, planned: float) -> Floats:
+    """What is held per measurement planned; InputError where that overflows."""
+    with np.errstate(over="ignore"):
+        share = held / planned
+    if not np.isfinite(share).all():
+        raise InputError(f"n_new is {planned:g}; the information held, divided by it, overflows; give a larger n_new")
+    return np.asarray(share)

@@ -27,6 +27,8 @@ EPS = float(np.finfo(float).eps)
 # Weights are in units of their limits where these are below a thousandth; and never in smaller units than this.
 ORDINARY = 1e-3
 LEAST = 2.0**-60
+# Below it the reciprocal of a row of G overflows, or nearly.
+SMALLEST_ROW = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +192,14 @@ def read_weight_set(
         left, right = inequalities
         G = np.asarray(read_rows(left, "the matrix G of inequalities", n).values, dtype=float)
         h = read_vector(right, "the right-hand side h of inequalities", G.shape[0])
+        size = np.abs(G).max(axis=1, initial=0.0)
+        small = np.flatnonzero((size > 0) & (size < SMALLEST_ROW))
+        if small.size:
+            i = int(small[0])
+            raise InputError(
+                f"row {i} of the matrix G of inequalities is at most {size[i]:g}, too small to be divided by; "
+                f"multiply the row and h[{i}] by a power of ten"
+            )
     if constraints is not None and not callable(constraints):
         raise InputError(
             f"constraints must be a function from the CVXPY variable w to a list of constraints, such as "

@@ -235,3 +235,29 @@ def test_labelled_values_follow_the_arms_names():
 def test_variances_too_small_to_divide_by_name_the_unit(value):
     with pytest.raises(cd.InputError, match=r"noise_variance\[1\] is .*; rescale above 1e-75"):
         cd.DesignProblem.g_optimal(np.eye(2), noise_variance=[1.0, value])
+
+
+@pytest.mark.parametrize("kind", ["d_optimal", "a_optimal", "g_optimal", "e_optimal", "xy_allocation"])
+@pytest.mark.parametrize("tiny", [1e-160, 1e-300, 5e-324])
+def test_a_column_whose_squares_underflow_is_named(kind, tiny):
+    arms = [[0.0, tiny], [1.0, 0.0], [1.0, tiny]]
+    with pytest.raises(cd.InputError, match=r"column 1 of the arms is at most .* multiply the column"):
+        cd.solve(getattr(cd.DesignProblem, kind)(arms))
+
+
+def test_a_tiny_column_whose_squares_do_not_underflow_counts_as_any_other():
+    arms = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    ordinary, tiny = (cd.solve(cd.DesignProblem.d_optimal(arms * [1.0, unit])) for unit in (1.0, 1e-140))
+    assert tiny.status is cd.Status.CERTIFIED
+    assert tiny.value - ordinary.value == pytest.approx(2 * np.log(1e-140), rel=1e-9)
+
+
+@pytest.mark.parametrize("held", [{"existing_counts": [1, 1]}, {"prior_information": np.eye(2)}])
+def test_information_held_that_overflows_when_divided_by_the_new_measurements_is_refused(held):
+    with pytest.raises(cd.InputError, match="larger n_new"):
+        cd.DesignProblem.d_optimal(np.eye(2), n_new=5e-324, **held)
+
+
+def test_a_row_of_inequalities_too_small_to_be_divided_by_is_named():
+    with pytest.raises(cd.InputError, match="row 1 of the matrix G of inequalities"):
+        cd.DesignProblem.d_optimal(np.eye(2), inequalities=([[1.0, 0.0], [0.0, 1e-310]], [0.6, 0.6e-310]))
