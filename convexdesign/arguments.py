@@ -162,8 +162,11 @@ def generator(rng: Any) -> np.random.Generator:
         ) from None
 
 
-def numeric(source: Any, what: str) -> NDArray[Any]:
-    """The source as an array of real numbers; InputError otherwise."""
+def numeric(source: Any, what: str, whole: bool = False) -> NDArray[Any]:
+    """The source as an array of real numbers; InputError otherwise, and for integers that double precision would round.
+
+    whole: integers stay integers, so that none is rounded.
+    """
     if np.ma.is_masked(source):
         at = ", ".join(str(int(k)) for k in np.argwhere(np.ma.getmaskarray(source))[0])
         raise InputError(f"{what}[{at}] is masked; fill it in or drop its row")
@@ -184,7 +187,8 @@ def numeric(source: Any, what: str) -> NDArray[Any]:
         raise InputError(f"{what} must be numbers in a rectangular array: {type(error).__name__}") from None
     if values.dtype.kind not in "fiub":
         raise InputError(f"{what} must be real numbers, got dtype {values.dtype}; convert them first")
-    if values.dtype.kind in "iu" and values.size and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
+    integers = values.dtype.kind in "iu" and values.size > 0
+    if integers and not whole and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
         _refuse_rounded(values, (values > EXACT_INTEGERS) | (values < -EXACT_INTEGERS), what)
     return values
 
