@@ -41,6 +41,8 @@ __all__ = [
 
 # Larger entries would overflow when squared twice; they mean a wrong unit, not a measurement.
 LARGEST_ENTRY = 1e75
+# Beyond it, not every whole number is a double.
+EXACT_INTEGERS = 2**53
 # Entries looked at together: a file is read once, and memory holds no second copy.
 BLOCK_ENTRIES = 2**16
 
@@ -160,8 +162,11 @@ def generator(rng: Any) -> np.random.Generator:
         ) from None
 
 
-def numeric(source: Any, what: str) -> NDArray[Any]:
-    """The source as an array of real numbers; InputError otherwise."""
+def numeric(source: Any, what: str, whole: bool = False) -> NDArray[Any]:
+    """The source as an array of real numbers; InputError otherwise, and for integers that double precision would round.
+
+    whole: integers stay integers, so that none is rounded.
+    """
     if np.ma.is_masked(source):
         at = ", ".join(str(int(k)) for k in np.argwhere(np.ma.getmaskarray(source))[0])
         raise InputError(f"{what}[{at}] is masked; fill it in or drop its row")
@@ -170,14 +175,34 @@ def numeric(source: Any, what: str) -> NDArray[Any]:
         if values.dtype == object:
             if values.ndim == 0 and values[()] is None:
                 raise TypeError("None is given")
-            values = values.astype(float)
+            given, values = values, values.astype(float)
+            _refuse_rounded(
+                given, np.array([isinstance(value, int) for value in given.flat]).reshape(given.shape), what
+            )
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be numbers in a rectangular array: {error}") from None
     except Exception as error:  # data frames of any library, each with errors of its own
         raise InputError(f"{what} must be numbers in a rectangular array: {type(error).__name__}") from None
     if values.dtype.kind not in "fiub":
         raise InputError(f"{what} must be real numbers, got dtype {values.dtype}; convert them first")
+    integers = values.dtype.kind in "iu" and values.size > 0
+    if integers and not whole and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
+        _refuse_rounded(values, (values > EXACT_INTEGERS) | (values < -EXACT_INTEGERS), what)
     return values
+
+
+def _refuse_rounded(values: NDArray[Any], doubtful: NDArray[np.bool_], what: str) -> None:
+    """InputError for a whole number that float64 would change: two arms could become one without a word."""
+    for at in np.argwhere(doubtful):
+        found = int(values[tuple(at)])
+        if int(float(found)) != found:
+            place = f"{what}[{', '.join(str(int(k)) for k in at)}]" if at.size else what
+            raise InputError(
+                f"{place} is {found}, which double precision rounds to {int(float(found))}; subtract a common offset, "
+                "or convert to float yourself if the difference does not matter"
+            )
 
 
 def real_array(source: Any, what: str) -> NDArray[np.float64]:

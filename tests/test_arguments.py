@@ -115,3 +115,22 @@ def test_values_in_messages_fit_a_line():
     for value in ("a" * 1000, np.zeros((50, 50)), 10**400, 10**5000):
         assert len(shown(value)) <= 100
         assert "\n" not in shown(value)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        [[0, 2**60 + 1], [2**60, 1]],
+        [[0, -(2**70) - 1], [1, 1]],
+        np.array([[1, 2**64 - 1]], dtype=np.uint64),
+        np.array([[1, -(2**53) - 1]]),
+    ],
+)
+def test_a_whole_number_that_is_no_double_is_refused_by_its_place(source):
+    with pytest.raises(InputError, match=r"x\[0, 1\] is -?\d+, which double precision rounds to"):
+        numeric(source, "x")
+
+
+@pytest.mark.parametrize("value", [2**53, -(2**53), 2**60, 2**63 - 1024, -(2**63), 2**70])
+def test_a_large_whole_number_that_is_a_double_is_taken(value):
+    assert float(numeric([value, 1], "x")[0]) == value

@@ -143,7 +143,7 @@ class Observations:
 
 def whole_counts(source: Any, what: str, n_arms: int | None = None) -> NDArray[np.int64]:
     """Whole nonnegative numbers, one per arm, as an int64 copy; InputError says which entry is not one."""
-    given = numeric(source, what)
+    given = numeric(source, what, whole=True)
     if given.ndim != 1 or (n_arms is not None and given.size != n_arms):
         expected = "one entry per arm" if n_arms is None else f"one entry for each of {n_arms} arms"
         raise InputError(f"{what} must be a vector with {expected}, got shape {given.shape}")

@@ -18,6 +18,8 @@ __all__ = ["algorithm_from", "describe"]
 
 # What arguments were before they existed, for stores that are older.
 BEFORE: dict[str, dict[str, Any]] = {"h-rage": {"margin": "fixed"}}
+# Arguments that older stores have not, left out where they are not given: equal experiments are described alike.
+LATER = ("reward_range",)
 # Arms are kept in the store as they are; more numbers than this do not belong into an event.
 MOST_NUMBERS = 5_000_000
 
@@ -39,6 +41,7 @@ def describe(algorithm: Any) -> dict[str, Any]:
     numbers = arms.values.size + items.values.size
     if numbers > MOST_NUMBERS:
         raise InputError(f"arms and items are {numbers} numbers; a store takes up to {MOST_NUMBERS}")
+    options = {name: _plain(getattr(algorithm, name)) for name in line.options}
     return {
         "algorithm": line.name,
         "arms": _rows(arms),
@@ -48,7 +51,7 @@ def describe(algorithm: Any) -> dict[str, Any]:
         "epsilon": algorithm.epsilon,
         "max_samples": algorithm.max_samples,
         "rng": _plain(algorithm.rng.bit_generator.state),
-        "options": {name: _plain(getattr(algorithm, name)) for name in line.options},
+        "options": {name: value for name, value in options.items() if value is not None or name not in LATER},
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
 from convexdesign.estimation.error_bound import Noise
@@ -22,6 +23,7 @@ __all__ = [
     "Bets",
     "CoordinateFit",
     "Evidence",
+    "information_factor",
     "log_variance_wealth",
     "log_wealth",
     "pooled_fit",
@@ -83,23 +85,33 @@ class Evidence:
     def add(self, observations: Observations, upper: Floats) -> CoordinateFit | None:
         """Take in a round whose VARIANCES are at most `upper` (n,), bounds chosen before its rewards; None if nothing."""
         p = np.where(np.isfinite(upper), observations.count / upper, 0.0)
-        R: Floats = np.asarray(np.linalg.qr(np.sqrt(p)[:, None] * self.rows, mode="r"))
-        diagonal = np.abs(np.diag(R))
-        if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
+        F = information_factor(self.rows, p)
+        if F is None:
             return None
-        F = np.asarray(np.linalg.inv(R.T), dtype=float)
         summary = CoordinateFit(F.T @ (F @ (self.rows.T @ (p * observations.mean))), F)
         self.summaries.append(summary)
         return summary
 
     def log_wealth(self, directions: Floats, shift: float = 0.0, since: int = 0) -> Floats:
         """The largest log wealth against y'theta + shift <= 0 of rows y (m, d) in the rounds from `since` on; (m,), >= 0."""
-        bets = Bets(directions.shape[0])
+        bets = self.bets(directions.shape[0])
         coordinates = self.space.coordinates(directions)
         for summary in self.summaries[since:]:
-            estimates, precision = summary.of(coordinates)
-            bets.add(estimates + shift, precision)
+            bets.take(summary, coordinates, shift)
         return bets.best
+
+    def bets(self, m: int) -> Bets:
+        """Bets on m directions that nothing was staked on yet."""
+        return Bets(m)
+
+
+def information_factor(rows: Floats, precisions: Floats) -> Floats | None:
+    """F with F'F = (Σ p_x xx')^-1 for rows x (n, r) and precisions p (n,); None where they do not determine everything."""
+    R: Floats = np.asarray(np.linalg.qr(np.sqrt(precisions)[:, None] * rows, mode="r"))
+    diagonal = np.abs(np.diag(R))
+    if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
+        return None
+    return np.asarray(np.linalg.inv(R.T), dtype=float)
 
 
 class Bets:
@@ -120,6 +132,17 @@ class Bets:
         self.V = self.V + precision
         self.first = np.where(self.first > 0, self.first, precision)
         self.best = np.maximum(self.best, self.log_wealth())
+
+    def take(
+        self,
+        summary: CoordinateFit,
+        coordinates: Floats,
+        shift: float = 0.0,
+        active: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Take in a round, against y'theta + shift <= 0 for coordinates (m, r) of y chosen before it; where active (m,)."""
+        estimates, precision = summary.of(coordinates)
+        self.add(estimates + shift, precision if active is None else np.where(active, precision, 0.0))
 
     def log_wealth(self, shift: float = 0.0) -> Floats:
         """The log wealth (m,) now, or had the bets been against y_k'theta + shift <= 0; 0 where there was no bet."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import choice
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
-from convexdesign.estimation.error_bound import Noise, checked_noise
+from convexdesign.estimation.error_bound import Noise as SubGaussian
 from convexdesign.identification.allocations import allocate, packed, unpacked
-from convexdesign.identification.evidence import Bets, CoordinateFit, Evidence, pooled_fit, variance_upper_ends
+from convexdesign.identification.assumption_checks import arm_name
+from convexdesign.identification.coin_bets import BoundedEvidence
+from convexdesign.identification.evidence import CoordinateFit, Evidence, pooled_fit, variance_upper_ends
 from convexdesign.identification.identifier import (
     PULLS,
+    REWARDS,
     VARIANCES,
     Identifier,
     noise_up_to,
@@ -24,11 +28,14 @@ from convexdesign.identification.identifier import (
 from convexdesign.identification.martingale_plan import ArmsToPull, Planner, Wanted, likely_gaps
 from convexdesign.identification.objectives import BestArm, ItemPartition, LevelSet, as_tuple
 from convexdesign.identification.result import Confidence, Result, Status
+from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["MartingaleElimination"]
 
 
+NOISES = ("gaussian", "sub-gaussian", *BOUNDED_NOISES)
+Noise = Literal["gaussian", "sub-gaussian", "bernoulli", "bounded"]
 # Variances are not taken to be below this share of the largest (or of the mean) for what the rewards say.
 SMALLEST_SHARE = 1e-15
 # The share of delta that pays for the variances where they are unknown.
@@ -43,9 +50,11 @@ class MartingaleElimination(Identifier):
 
     variance_bounds: (low, high) on the noise VARIANCES, or None; high is where the upper confidence ends of the variances
     start, low is used for planning alone. known_variances: (n,) or scalar. noise: "gaussian" or "sub-gaussian" (strictly
-    sub-Gaussian). budget: at most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where
-    max_samples gives no answer; give one of the two. Other arguments as in `Identifier`. `confidence()` holds after every
-    round, at any time.
+    sub-Gaussian); "bernoulli" for rewards that are one of two values, as conversions are, "bounded" for all rewards between
+    two, of any variances: see `convexdesign.identification.coin_bets`. reward_range: these two, (low, high), scalars or
+    (n,) each; (0, 1) for "bernoulli" where it is left out.
+    budget: at most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where max_samples gives no
+    answer; give one of the two. Other arguments as in `Identifier`. `confidence()` holds after every round, at any time.
 
     **Why it is right.** Counts c_k and the leader L_k of round k depend on earlier rounds only, the bounds U_x on those
     and, for Gaussian noise, on the round's own sums of squares, of which its means are independent. Put U' = max(U, s²):
@@ -57,7 +66,8 @@ class MartingaleElimination(Identifier):
     hypothesis, that z is a best item: it implies (L_k - z)'theta <= 0 for every k. So a best item is lost, and an answer
     that is not a best item given, with probability at most delta_m, however many items there are. Level sets: item z is
     placed above (below) once the wealth of z'theta - alpha (its negative) reaches |Z|/delta_m; each item has one wrong
-    side. Epsilon: see `_good_best_arm` and `_good_level_set`.
+    side. Rewards in a range: other bets in place of these, which use no variances, and delta_v = 0. Epsilon: see
+    `_good_best_arm` and `_good_level_set`.
 
     Beyond the paper; the tools are those of Robbins (1970), method of mixtures, and Howard et al. (2021).
 
@@ -73,6 +83,7 @@ class MartingaleElimination(Identifier):
     known_variances: ArrayLike | None = field(default=None, metadata=VARIANCES)
     _: KW_ONLY
     noise: Noise = "gaussian"
+    reward_range: Sequence[ArrayLike] | None = field(default=None, metadata=REWARDS)
     budget: int | None = field(default=None, metadata=PULLS)
 
     def __post_init__(self) -> None:
@@ -84,20 +95,30 @@ class MartingaleElimination(Identifier):
                 )
             self.budget = self.max_samples = whole_limit("budget", self.budget)
         super().__post_init__()
-        checked_noise(self.noise)
+        choice(self.noise, NOISES, "noise")
         n, m = self.n_arms, len(self.items)
         self.known_variances = self._known = known = self._positive(self.known_variances, "known_variances")
         self.variance_bounds = variance_range(self.variance_bounds)
         self._low, self._high = self.variance_bounds or (0.0, np.inf)
+        self._range = within = reward_range_of(self.noise, self.reward_range, n)
+        if within is not None:
+            self.reward_range = (within.low, within.high)
+            for name in ("variance_bounds", "known_variances"):
+                if getattr(self, name) is not None:
+                    raise InputError(f"noise={self.noise!r} rests on no variances; leave {name} out")
         # The shares of delta for the variances and for the means; of the latter, one for answers right up to epsilon.
-        self.delta_v = 0.0 if known is not None else VARIANCE_SHARE * self.delta
+        self.delta_v = 0.0 if known is not None or within is not None else VARIANCE_SHARE * self.delta
         self.delta_m = self.delta - self.delta_v
         settles = self.epsilon > 0 and isinstance(self.objective, BestArm)
         self._delta_epsilon = EPSILON_SHARE * self.delta_m if settles else 0.0
         mistakes = self.objective.mistakes(self._items)
         self._threshold = float(np.log(mistakes / (self.delta_m - self._delta_epsilon)))
         self.upper_variances: Floats = np.full(n, self._high) if known is None else known
-        self.evidence = Evidence(np.asarray(self.arms, dtype=float))
+        values = np.asarray(self.arms, dtype=float)
+        self.evidence: Evidence = Evidence(values)
+        if within is not None:
+            self.upper_variances = within.largest_variances
+            self.evidence = BoundedEvidence(values, within)
         self._coordinates = self.evidence.space.coordinates(self._items.values)
         self._count, self._sum, self._squares, self._dof = np.zeros((4, n))
         self._fit: CoordinateFit | None = None
@@ -105,11 +126,13 @@ class MartingaleElimination(Identifier):
         # Items that led while a round was measured, in order, with the number of rounds of evidence before that.
         self._led: dict[int, int] = {}
         # Bets that item z is not the best, or that it is above; and that it is below.
-        self._bets, self._below = Bets(m), Bets(m)
+        self._bets, self._below = self.evidence.bets(m), self.evidence.bets(m)
         self._planner = Planner(self.evidence, self._threshold)
 
     @property
     def assumption(self) -> str:
+        if self._range is not None:
+            return self._range.assumption
         if self.known_variances is not None:
             return noise_up_to("the known ones")
         law = "Gaussian" if self.noise == "gaussian" else "strictly sub-Gaussian"
@@ -119,6 +142,22 @@ class MartingaleElimination(Identifier):
     def _out_of_pulls(self) -> Status:
         # Without a round there is nothing to guess by.
         return Status.BEST_GUESS if self.budget is not None and self.rounds else Status.UNDECIDED
+
+    def _violation(self, observations: Observations, share: float = 1.0) -> str | None:
+        if self._range is None:
+            return super()._violation(observations, share)
+        outside = np.flatnonzero(self._range.outside(observations))
+        if not outside.size:
+            return None
+        more = f", and of {outside.size - 1} more arms," if outside.size > 1 else ""
+        i = int(outside[0])
+        return f"rewards of arm {arm_name(self.arm_rows, i)}{more} are not {self._range.of_arm(i)}"
+
+    def _remedy(self) -> str:
+        if self._range is None:
+            return super()._remedy()
+        other = ", or noise='bounded'," if self._range.two_valued else ""
+        return f"give the right reward_range{other} and start again"
 
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         if self._known is not None:
@@ -178,15 +217,11 @@ class MartingaleElimination(Identifier):
         self._planner.exploring = None if exploring is None else unpacked(exploring, self.n_arms)
 
     def _learn(self, observations: Observations) -> None:
-        before = self.upper_variances
-        self._tighten(observations)
-        if self.noise == "gaussian":
-            # Means and sums of squares are independent: what the latter say may weigh the former.
-            self._bet(observations, self.upper_variances)
-        elif self._told > 0 or self._known is not None:
-            # The bounds in force when the batch was asked for. Before the first they may be so wide that bets are
-            # worth nothing.
-            self._bet(observations, before)
+        if isinstance(self.objective, BestArm) and self._leader is not None:
+            self._led.setdefault(self._leader, len(self.evidence.summaries))
+        summary = self._summary(observations)
+        if summary is not None:
+            self._bet(summary)
         self._count = self._count + observations.count
         self._sum = self._sum + observations.count * observations.mean
         self._fit = pooled_fit(self.evidence.rows, self._count, self._sum, self._likely_variances())
@@ -196,30 +231,41 @@ class MartingaleElimination(Identifier):
         if self.epsilon > 0 and self._status is None and self._good():
             self._status = Status.EPSILON_GOOD
 
-    def _bet(self, observations: Observations, upper: Floats) -> None:
-        """Settle the bets of the round just measured, on directions fixed before its rewards; VARIANCES up to `upper`."""
-        objective, leader = self.objective, self._leader
-        if isinstance(objective, BestArm) and leader is not None:
-            self._led.setdefault(leader, len(self.evidence.summaries))
-        summary = self.evidence.add(observations, upper)
-        if summary is None:
-            return
-        if isinstance(objective, LevelSet):
-            estimates, precision = summary.of(self._coordinates)
-            self._bets.add(estimates - objective.threshold, precision)
-            self._below.add(objective.threshold - estimates, precision)
-        elif leader is not None:
-            estimates, precision = summary.of(self._coordinates[leader] - self._coordinates)
-            group = self._items.group
-            self._bets.add(estimates, np.where(group == group[leader], 0.0, precision))
+    def _summary(self, observations: Observations) -> CoordinateFit | None:
+        """What the round just measured says; None where nothing may be bet on it."""
+        if isinstance(self.evidence, BoundedEvidence):
+            # Before the first batch nothing is known that would make a good bet.
+            guesses, centres = self._likely_variances(), self._centres()
+            self._add_squares(observations)
+            return self.evidence.take(observations, guesses, centres) if self._told > 0 else None
+        before = self.upper_variances
+        self._add_squares(observations)
+        self._tighten()
+        if self.noise == "gaussian":
+            # Means and sums of squares are independent: what the latter say may weigh the former.
+            return self.evidence.add(observations, self.upper_variances)
+        # The bounds in force when the batch was asked for. Before the first they may be so wide that bets are worth nothing.
+        return self.evidence.add(observations, before) if self._told > 0 or self._known is not None else None
 
-    def _tighten(self, observations: Observations) -> None:
-        """Upper ends of the variances for the next round; never larger than before."""
+    def _bet(self, summary: CoordinateFit) -> None:
+        """Settle the bets of the round just measured, on directions fixed before its rewards."""
+        objective, leader, group = self.objective, self._leader, self._items.group
+        if isinstance(objective, LevelSet):
+            self._bets.take(summary, self._coordinates, -objective.threshold)
+            self._below.take(summary, -self._coordinates, objective.threshold)
+        elif leader is not None:
+            self._bets.take(summary, self._coordinates[leader] - self._coordinates, active=group != group[leader])
+
+    def _add_squares(self, observations: Observations) -> None:
         self._squares = self._squares + observations.m2
         self._dof = self._dof + np.maximum(observations.count - 1, 0)
+
+    def _tighten(self) -> None:
+        """Upper ends of the variances for the next round; never larger than before."""
         if self._known is None:
             threshold = self.n_arms / self.delta_v
-            ends = variance_upper_ends(self._squares, self._dof, threshold, self._high, self.noise)
+            law: SubGaussian = "gaussian" if self.noise == "gaussian" else "sub-gaussian"
+            ends = variance_upper_ends(self._squares, self._dof, threshold, self._high, law)
             # Rewards that are all alike (rounded ones may be) do not make an arm free of noise; larger ends are valid too.
             least = SMALLEST_SHARE * ends[np.isfinite(ends)].max(initial=0.0)
             ends = np.maximum(ends, least if least > 0 else np.inf)
@@ -229,12 +275,33 @@ class MartingaleElimination(Identifier):
         """Plug-in VARIANCES (n,) for planning: sample variances, shrunk to the common one where pulls are few."""
         if self._known is not None:
             return self._known
+        if self._range is not None and self._range.two_valued:
+            share = self._likely_shares()
+            return np.asarray(self._range.width**2 * share * (1.0 - share))
         dof, low = self._dof, self._low
         common = self._squares.sum() / max(dof.sum(), 1.0)
         if common <= 0:
             return np.clip(np.ones_like(dof), low, self.upper_variances)
         likely = np.maximum((4.0 * common + self._squares) / (4.0 + dof), SMALLEST_SHARE * common)
         return np.clip(likely, low, self.upper_variances)
+
+    def _likely_shares(self) -> Floats:
+        """The shares (n,) of rewards that are the higher of two values: the pooled one counts as one reward of each value."""
+        assert self._range is not None
+        highs = (self._sum - self._count * self._range.low) / self._range.width
+        pooled = (highs.sum() + 1.0) / (self._count.sum() + 2.0)
+        prior = 1.0 / min(pooled, 1.0 - pooled)
+        return np.asarray((highs + prior * pooled) / (self._count + prior))
+
+    def _centres(self) -> Floats:
+        """Likely means (n,), within the range of the rewards: what bets are centred on."""
+        within = self._range
+        assert within is not None
+        if self._fit is None:
+            return np.asarray((within.low + within.high) / 2.0)
+        likely = self.evidence.rows @ self._fit.coefficients
+        margin = within.width / (2.0 + 2.0 * np.maximum(self._count, self._count.mean()))
+        return np.clip(likely, within.low + margin, within.high - margin)
 
     # ---------------------------------------------------------------- judging
 

@@ -16,7 +16,14 @@ from convexdesign.problem.psd import read_psd
 from convexdesign.problem.read import read_positive, read_rows, read_vector
 from convexdesign.typing import Counts, Floats
 
-__all__ = ["NOISES", "LinearEnvironment", "block_statistics", "gaussian_statistics", "standard_noise"]
+__all__ = [
+    "NOISES",
+    "LinearEnvironment",
+    "bernoulli_statistics",
+    "block_statistics",
+    "gaussian_statistics",
+    "standard_noise",
+]
 
 
 class LinearEnvironment:
@@ -24,7 +31,8 @@ class LinearEnvironment:
 
     arms (n, d), theta (d,), Sigma (d, d) symmetric positive semidefinite with x'Sigma x > 0 for every arm.
     noise: "gaussian" is drawn exactly as means and sums of squares, so that 10^10 pulls take milliseconds;
-    "uniform" and "symmetric-beta" (strictly sub-Gaussian) reward by reward in blocks. rng: a seed or Generator.
+    "uniform" and "symmetric-beta" (strictly sub-Gaussian) reward by reward in blocks. "bernoulli": rewards are 0 or 1, the
+    means x'theta are the rates of ones, which say the variances too: give neither of the two. rng: a seed or Generator.
     Raises InputError for shapes that do not match, a Sigma that is no covariance, variances that are not positive.
 
     >>> import convexdesign as cd
@@ -47,7 +55,9 @@ class LinearEnvironment:
         self.arms: Floats = np.asarray(rows.values, dtype=float)
         n, d = self.arms.shape
         self.theta = read_vector(theta, "theta", d, rows.columns, COORDINATES)
-        if (noise_variance is None) == (Sigma is None):
+        if text_of(noise, "noise") == "bernoulli":
+            noise_variance = _bernoulli_variances(self.arms @ self.theta, rows.names, noise_variance, Sigma)
+        elif (noise_variance is None) == (Sigma is None):
             raise InputError("give exactly one of noise_variance (VARIANCES per arm) and Sigma (s_x² = x'Sigma x)")
         self.Sigma = None if Sigma is None else read_psd(Sigma, "Sigma", d, rows.columns)
         if self.Sigma is not None:
@@ -59,7 +69,7 @@ class LinearEnvironment:
         self.noise_variance: Floats = variance
         self.noise = noise
         self._rng = generator(rng)
-        self._standard = standard_noise(noise, self._rng)
+        self._standard = None if noise == "bernoulli" else standard_noise(noise, self._rng)
 
     @property
     def n_arms(self) -> int:
@@ -76,7 +86,20 @@ class LinearEnvironment:
         whole = whole_counts(counts, "counts", self.n_arms)
         if self.noise == "gaussian":
             return gaussian_statistics(self.mean, self.noise_variance, whole, self._rng)
+        if self._standard is None:
+            return bernoulli_statistics(self.mean, whole, self._rng)
         return block_statistics(self.mean, self.noise_variance, whole, self._standard)
+
+
+def _bernoulli_variances(rates: Floats, names: Sequence[str] | None, variance: Any, Sigma: Any) -> Floats:
+    """p(1 - p) of every rate; InputError where there is none, or where variances are given besides."""
+    if variance is not None or Sigma is not None:
+        raise InputError("noise='bernoulli': the rates x'theta say the variances; leave noise_variance and Sigma out")
+    bad = np.flatnonzero((rates <= 0) | (rates >= 1))
+    if bad.size:
+        name = names[bad[0]] if names else f"arm {bad[0]}"
+        raise InputError(f"x'theta is {rates[bad[0]]:g} for {name}; rates of 0/1 rewards lie between 0 and 1")
+    return np.asarray(rates * (1.0 - rates))
 
 
 def _quadratic_form(X: Floats, Sigma: Floats, names: Sequence[str] | None) -> Floats:
@@ -118,6 +141,12 @@ def gaussian_statistics(mean: Floats, variance: Floats, counts: Counts, rng: np.
     return Observations(counts, means, m2)
 
 
+def bernoulli_statistics(rates: Floats, counts: Counts, rng: np.random.Generator) -> Observations:
+    """Exactly what counts[i] rewards that are 1 with probability rates[i], else 0, would give, at a cost free of counts."""
+    mean = rng.binomial(counts, rates) / np.maximum(counts, 1)
+    return Observations(counts, mean, counts * mean * (1.0 - mean))
+
+
 def block_statistics(
     mean: Floats, variance: Floats, counts: Counts, standard: Standard, block: int = BLOCK
 ) -> Observations:
@@ -153,4 +182,4 @@ def standard_noise(name: str, rng: np.random.Generator) -> Standard:
         # 2 B - 1 has variance 1/(2 a + 1) for B ~ Beta(a, a).
         reach = np.sqrt(2.0 * BETA_SHAPE + 1.0)
         return lambda k: reach * (2.0 * rng.beta(BETA_SHAPE, BETA_SHAPE, k) - 1.0)
-    raise InputError(f"noise is {name!r}; choose one of {', '.join(NOISES)}")
+    raise InputError(f"noise is {name!r}; choose one of {', '.join(NOISES)}, bernoulli")

@@ -131,3 +131,17 @@ def test_worlds_that_cannot_be_are_refused(options, message):
 def test_counts_are_whole_numbers_one_per_arm(counts):
     with pytest.raises(InputError, match="counts"):
         environment().pull(counts)
+
+
+def test_rewards_of_two_values_have_the_rates_of_the_means():
+    """10^6 pulls: within five standard errors (false alarm below 2e-6)."""
+    env = LinearEnvironment(np.eye(2), [0.02, 0.7], noise="bernoulli", rng=3)
+    seen = env.pull([10**6, 10**6])
+    rates = np.array([0.02, 0.7])
+    assert np.all(np.abs(seen.mean - rates) < 5.0 * np.sqrt(rates * (1.0 - rates) / 1e6))
+    np.testing.assert_allclose(seen.m2, 1e6 * seen.mean * (1.0 - seen.mean))
+    np.testing.assert_allclose(env.noise_variance, rates * (1.0 - rates))
+    with pytest.raises(InputError, match="leave noise_variance and Sigma out"):
+        LinearEnvironment(np.eye(2), [0.02, 0.7], 1.0, noise="bernoulli")
+    with pytest.raises(InputError, match=r"x'theta is 1.2 for arm 1"):
+        LinearEnvironment(np.eye(2), [0.02, 1.2], noise="bernoulli")
