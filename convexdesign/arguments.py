@@ -165,7 +165,7 @@ def generator(rng: Any) -> np.random.Generator:
 def numeric(source: Any, what: str, whole: bool = False) -> NDArray[Any]:
     """The source as an array of real numbers; InputError otherwise, and for integers that double precision would round.
 
-    whole: integers stay integers, so that none is rounded.
+    whole: counts or indices are read; integers stay integers, so that none is rounded, and their reader judges the rest.
     """
     if np.ma.is_masked(source):
         at = ", ".join(str(int(k)) for k in np.argwhere(np.ma.getmaskarray(source))[0])
@@ -176,9 +176,9 @@ def numeric(source: Any, what: str, whole: bool = False) -> NDArray[Any]:
             if values.ndim == 0 and values[()] is None:
                 raise TypeError("None is given")
             given, values = values, values.astype(float)
-            _refuse_rounded(
-                given, np.array([isinstance(value, int) for value in given.flat]).reshape(given.shape), what
-            )
+            if not whole:
+                integers = np.array([isinstance(value, int) for value in given.flat]).reshape(given.shape)
+                _refuse_rounded(given, integers, what)
     except InputError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
@@ -187,8 +187,12 @@ def numeric(source: Any, what: str, whole: bool = False) -> NDArray[Any]:
         raise InputError(f"{what} must be numbers in a rectangular array: {type(error).__name__}") from None
     if values.dtype.kind not in "fiub":
         raise InputError(f"{what} must be real numbers, got dtype {values.dtype}; convert them first")
-    integers = values.dtype.kind in "iu" and values.size > 0
-    if integers and not whole and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
+    if (
+        not whole
+        and values.dtype.kind in "iu"
+        and values.size
+        and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS
+    ):
         _refuse_rounded(values, (values > EXACT_INTEGERS) | (values < -EXACT_INTEGERS), what)
     return values
 

@@ -167,7 +167,7 @@ def _number_of_arms(n_arms: Any) -> int:
 
 def arm_indices(arms: ArrayLike, n_arms: int, what: str = "arms") -> NDArray[np.intp]:
     """Indices below n_arms, or none at all; InputError names the first that is not one."""
-    index = numeric(arms, what)
+    index = numeric(arms, what, whole=True)
     if index.size == 0:
         return np.zeros(0, dtype=np.intp)
     if index.ndim != 1 or index.dtype.kind not in "iu":

@@ -115,7 +115,7 @@ def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> PendingEvent:
 
 def _arms(arms: ArrayLike, n: int) -> Indices:
     """Distinct indices of arms, increasing."""
-    index = np.atleast_1d(numeric(arms, "arms"))
+    index = np.atleast_1d(numeric(arms, "arms", whole=True))
     if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
         raise InputError(f"arms must be indices, got dtype {index.dtype}")
     unknown = np.flatnonzero((index < 0) | (index >= n))

@@ -49,7 +49,7 @@ def reward_rows(batch: int, keys: Sequence[Any], arms: ArrayLike, rewards: Array
     InputError names the row of an unknown arm, of a reward that is not finite or of a key that is no text;
     ConflictError a key that stands for two different rows.
     """
-    index, values = numeric(arms, "arms"), np.array(numeric(rewards, "rewards"), dtype=float)
+    index, values = numeric(arms, "arms", whole=True), np.array(numeric(rewards, "rewards"), dtype=float)
     if not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) != 1:
         raise InputError(f"keys are {shown(keys)}; give one for each reward")
     named = [checked_key(key) for key in keys] if not isinstance(keys, str) else [checked_key(keys)]
