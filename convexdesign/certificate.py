@@ -24,12 +24,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from convexdesign.arms.groups import squares
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate, range_volume
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.compensated import in_two_parts, product
 from convexdesign.problem.held import UNIT, held_form
-from convexdesign.problem.responses import squares
 from convexdesign.roundoff import inner_product, moments_error, value_error, volume_error
 from convexdesign.typing import Floats, Indices
 

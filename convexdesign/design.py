@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.aliasing import rank_note
 from convexdesign.arguments import real_array, to_path
+from convexdesign.arms.groups import ResponseRows, spread, stacked, variances_of
+from convexdesign.arms.labels import COORDINATES, in_order
+from convexdesign.arms.read import aligned, read_rows
 from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.files import write_text
 from convexdesign.outcome import Stats, Status, status_of
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
-from convexdesign.problem.labels import COORDINATES, in_order
-from convexdesign.problem.read import aligned, read_rows
-from convexdesign.problem.responses import ResponseRows, spread, stacked, variances_of
 from convexdesign.problem.storage import problem_to_json
 from convexdesign.saved import read_document, read_saved
 from convexdesign.typing import Floats

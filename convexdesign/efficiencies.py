@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arms.groups import ResponseRows, read_arms
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.verify import verify
 
 if TYPE_CHECKING:

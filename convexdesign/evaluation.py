@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.arms.groups import spread, stacked
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.responses import spread, stacked
 from convexdesign.typing import Floats
 
 __all__ = ["Evaluation", "evaluate", "range_volume"]

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
 from convexdesign.arguments import choice, generator, real, shown
+from convexdesign.arms.labels import in_order
 from convexdesign.certificate import Witness, dimension, vector_bound
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
-from convexdesign.problem.labels import in_order
 from convexdesign.roundoff import value_error
 from convexdesign.typing import Counts, Floats, Indices
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, generator, numeric, positive, real, real_array, shown, whole_at_least
+from convexdesign.arms.blocks import BlockArms
 from convexdesign.errors import InputError
 from convexdesign.identification.objectives import BestArm, LevelSet, Objective, true_answer
-from convexdesign.problem.block_arms import BlockArms
 from convexdesign.typing import Floats
 
 __all__ = [

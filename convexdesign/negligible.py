@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import spread, stacked
 from convexdesign.certificate import Certificate, revalued
 from convexdesign.problem import Canonical
-from convexdesign.problem.responses import spread, stacked
 from convexdesign.typing import Floats
 
 __all__ = ["without_least_leverage", "without_negligible"]

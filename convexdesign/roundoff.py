@@ -21,12 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.arms.groups import spread, stacked
 from convexdesign.evaluation import Evaluation
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
 from convexdesign.problem.coordinates import amplification
 from convexdesign.problem.held import UNIT, held_form
-from convexdesign.problem.responses import spread, stacked
 from convexdesign.typing import Floats
 
 __all__ = ["inner_product", "moments_error", "value_error", "volume_error"]

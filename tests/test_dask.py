@@ -86,7 +86,7 @@ def test_a_killed_worker_changes_nothing(client, tmp_path):
 
 
 def test_only_single_rows_and_numbers_per_arm_come_back(client, monkeypatch):
-    from convexdesign.problem.dask_arms import DaskArms
+    from convexdesign.arms.dask import DaskArms
 
     moved = []
     compute = DaskArms._compute

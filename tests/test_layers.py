@@ -14,6 +14,7 @@ LAYERS = (
     ("errors", "decimals", "typing"),
     ("arguments", "digest", "files", "deprecation"),
     ("features",),
+    ("arms",),
     ("problem",),
     ("evaluation",),
     ("roundoff",),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from convexdesign.arms.read import Rows
     from convexdesign.estimation import Observations
-    from convexdesign.problem.read import Rows
 
 __all__ = ["estimate"]
 

@@ -11,10 +11,10 @@ import numpy as np
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
+    from convexdesign.arms.read import Rows
     from convexdesign.features import ModelSpec
     from convexdesign.features.frame import ModelMatrix
     from convexdesign.matching import Listing
-    from convexdesign.problem.read import Rows
     from convexdesign.tables.factors import Factors
 
 __all__ = ["read_listed_settings", "read_settings"]
@@ -25,7 +25,7 @@ def read_settings(paths: dict[str, Path], formula: str, dialect: dict[str, Any])
 
     All tables are coded as the arms are: levels of categories, centres and scales are theirs.
     """
-    from convexdesign.problem.read import Rows
+    from convexdesign.arms.read import Rows
     from convexdesign.tables.factors import read_factors
 
     tables = {name: read_factors(path, **dialect) for name, path in paths.items()}

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from convexdesign.arms.read import Rows
     from convexdesign.cli.arguments import ProblemOptions
     from convexdesign.features import ModelSpec
     from convexdesign.problem import DesignProblem
-    from convexdesign.problem.read import Rows
     from convexdesign.problemfile import ProblemFile
 
 __all__ = [

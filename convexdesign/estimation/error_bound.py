@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice, positive, probability, real, shown, whole_at_least
+from convexdesign.arms.read import read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.observations import whole_counts
 from convexdesign.estimation.row_space import row_space
 from convexdesign.features import phi
-from convexdesign.problem.read import read_rows
 from convexdesign.typing import Floats
 
 __all__ = [

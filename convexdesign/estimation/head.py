@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arguments import real, shown
+from convexdesign.arms.read import Rows, read_rows
 from convexdesign.errors import InputError
 from convexdesign.estimation.asktell import Resumable
 from convexdesign.estimation.error_bound import (
@@ -28,7 +29,6 @@ from convexdesign.estimation.variance_model import (
 )
 from convexdesign.features import phi
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.read import Rows, read_rows
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Head", "HeadPlan", "Proportions", "plan_head"]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice, flag, instance, probability
+from convexdesign.arms.read import read_positive, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
-from convexdesign.problem.read import read_positive, read_rows
 from convexdesign.typing import Floats
 
 __all__ = ["LinearFit", "least_squares"]

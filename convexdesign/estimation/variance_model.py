@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arguments import flag, generator, instance, is_one_of, probability, shown, whole
+from convexdesign.arms.read import Rows, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.asktell import AskTell
 from convexdesign.estimation.error_bound import variance_range
@@ -17,7 +18,6 @@ from convexdesign.estimation.least_squares import least_squares
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.features import phi, unvech
-from convexdesign.problem.read import Rows, read_rows
 from convexdesign.typing import Counts, Floats
 
 if TYPE_CHECKING:

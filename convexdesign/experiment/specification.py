@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from convexdesign.algorithms import ALGORITHMS, algorithm_of
+from convexdesign.arms.read import Rows, read_rows
 from convexdesign.digest import array_digest
 from convexdesign.errors import DamagedStoreError, InputError
 from convexdesign.identification import BestArm, Identifier, LevelSet
 from convexdesign.identification.allocations import allocate
 from convexdesign.identification.objectives import Objective
-from convexdesign.problem.read import Rows, read_rows
 
 __all__ = ["algorithm_from", "describe"]
 

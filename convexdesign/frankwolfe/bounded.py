@@ -27,12 +27,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import spread, stacked
 from convexdesign.certificate import certify
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.symmetric import coordinates, dimension, summed, summed_blocks
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.responses import spread, stacked
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 

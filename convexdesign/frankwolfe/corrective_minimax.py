@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from convexdesign.arms.groups import stacked
 from convexdesign.frankwolfe.minimax_systems import DenseSystem, Linearisation, MatrixSpaceSystem, Solve, whitened
 from convexdesign.frankwolfe.symmetric import dimension
-from convexdesign.problem.responses import stacked
 from convexdesign.typing import Floats
 
 __all__ = ["CorrectedMinimax", "correct_minimax"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.arms.groups import stacked
 from convexdesign.frankwolfe.bounded import Smooth, fits, within_bounds
 from convexdesign.frankwolfe.d_interior import d_interior
 from convexdesign.frankwolfe.smooth_newton import multiplicative_start, projected_newton
 from convexdesign.frankwolfe.smooth_state import SmoothState, average_state, d_state
-from convexdesign.problem.responses import stacked
 from convexdesign.typing import Floats
 
 __all__ = ["Corrected", "correct_average", "correct_d"]

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from convexdesign.arms.groups import squares, stacked
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
 from convexdesign.frankwolfe.pricing import Pricing, arm_screen, target_pricing
@@ -27,7 +28,6 @@ from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome, Status
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
-from convexdesign.problem.responses import squares, stacked
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats, Indices
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.arms.groups import squares
 from convexdesign.problem.pairs import FEW_PAIRS
-from convexdesign.problem.responses import squares
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["SIZES", "Priced", "Screen", "Sizes"]

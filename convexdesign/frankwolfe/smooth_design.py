@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
+from convexdesign.arms.groups import squares, stacked
 from convexdesign.frankwolfe.corrective_smooth import Corrected, correct_average, correct_d
 from convexdesign.frankwolfe.pricing import arm_pool, arm_screen
 from convexdesign.frankwolfe.screen import SIZES, Priced, Screen, Sizes
@@ -24,7 +25,6 @@ from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_ar
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.responses import squares, stacked
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 

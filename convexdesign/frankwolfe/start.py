@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from convexdesign.arms.groups import stacked
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_smooth import correct_d
 from convexdesign.frankwolfe.pricing import Pricing, arm_pool
@@ -22,7 +23,6 @@ from convexdesign.frankwolfe.screen import SIZES, Screen, Sizes
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
-from convexdesign.problem.responses import stacked
 from convexdesign.typing import Floats, Indices
 
 __all__ = [

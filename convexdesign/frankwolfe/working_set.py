@@ -8,9 +8,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import squares, stacked
 from convexdesign.frankwolfe.screen import Priced
 from convexdesign.frankwolfe.symmetric import coordinates, dimension
-from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["WorkingSet", "batch_size", "first_arms", "most_apart", "peaked", "spanning", "violators"]

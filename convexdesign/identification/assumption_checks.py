@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.read import Rows
 from convexdesign.estimation import Observations, least_squares
-from convexdesign.problem.read import Rows
 from convexdesign.typing import Floats, Indices
 
 __all__ = [

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice, flag
+from convexdesign.arms.labels import COORDINATES
+from convexdesign.arms.read import Rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, least_squares, variance_range
 from convexdesign.identification.allocations import Allocation, value_on
@@ -17,8 +19,6 @@ from convexdesign.identification.identifier import REWARDS, VARIANCES, Identifie
 from convexdesign.identification.rage import GapElimination
 from convexdesign.identification.result import Status
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.labels import COORDINATES
-from convexdesign.problem.read import Rows, read_vector
 from convexdesign.typing import Floats
 
 __all__ = ["OracleAllocation", "StaticAllocation"]

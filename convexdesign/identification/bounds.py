@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import probability, real, shown
+from convexdesign.arms.labels import COORDINATES
+from convexdesign.arms.read import Rows, aligned, read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.identification.allocations import Allocation, allocate
 from convexdesign.identification.objectives import BestArm, Items, Objective, checked_objective
-from convexdesign.problem.labels import COORDINATES
-from convexdesign.problem.read import Rows, aligned, read_positive, read_rows, read_vector
 from convexdesign.typing import Floats
 
 __all__ = ["Complexity", "complexity", "lower_bound", "psi_star", "rho_star", "upper_bound"]

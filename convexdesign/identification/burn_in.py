@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arguments import choice, instance, probability, real, shown
+from convexdesign.arms.read import Rows, read_rows
 from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.estimation import (
@@ -24,7 +25,6 @@ from convexdesign.estimation import (
 from convexdesign.estimation.error_bound import Noise, checked_noise, variance_range
 from convexdesign.estimation.variance_model import fit_variance_model, mean_squared_residuals, whole_budget
 from convexdesign.identification.variance_intervals import IntervalBound
-from convexdesign.problem.read import Rows, read_rows
 from convexdesign.typing import Counts, Floats
 
 __all__ = [

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import generator, probability, real, shown, whole
+from convexdesign.arms.read import COPY_BELOW, Rows, aligned, read_positive, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations, Resumable
 from convexdesign.estimation.observations import arm_indices
@@ -29,7 +30,6 @@ from convexdesign.identification.objectives import (
 )
 from convexdesign.identification.result import Result, Round, Status
 from convexdesign.problem import DesignProblem, canonicalise
-from convexdesign.problem.read import COPY_BELOW, Rows, aligned, read_positive, read_rows
 from convexdesign.typing import Counts, Floats, Indices
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.read import Rows
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.evidence import SCALES, Evidence
 from convexdesign.identification.identifier import ProblemOver, total_pulls
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.read import Rows
 from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = ["ArmsToPull", "Planner", "Wanted", "likely_gaps", "plugin_design"]

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from convexdesign.arguments import check_finite, is_one_of, numeric, shown
+from convexdesign.arms.read import Rows
 from convexdesign.errors import InputError
-from convexdesign.problem.read import Rows
 from convexdesign.typing import Floats
 
 __all__ = [

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice, real, shown
+from convexdesign.arms.read import Rows, read_rows, read_vector
+from convexdesign.arms.source import Arms
 from convexdesign.errors import InputError
 from convexdesign.features.model import coded_alike
 from convexdesign.matching.listing import (
@@ -27,8 +29,6 @@ from convexdesign.matching.listing import (
     read_listing,
 )
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.arms import Arms
-from convexdesign.problem.read import Rows, read_rows, read_vector
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Nearest", "coordinate_scale", "match_design", "match_listing", "nearest_arms"]

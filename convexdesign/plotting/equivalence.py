@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arms.groups import spread, stacked
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import arm_names, checked_weights
 from convexdesign.plotting.canvas import axes_or_new, finished
 from convexdesign.plotting.palette import INK, OKABE_ITO
-from convexdesign.problem.responses import spread, stacked
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arms.groups import ResponseRows, has_responses, read_arms, read_noise, spread, stacked
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import checked_weights
 from convexdesign.plotting.canvas import axes_or_new, finished
 from convexdesign.plotting.palette import GREY, INK, OKABE_ITO
-from convexdesign.problem.responses import ResponseRows, has_responses, read_arms, read_noise, spread, stacked
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """Design problems as values: arms and targets as oracles, criteria, the feasible weights, and the canonical form."""
 
-from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
-from convexdesign.problem.block_arms import BlockArms
+from convexdesign.arms.blocks import BlockArms
+from convexdesign.arms.groups import ResponseArms
+from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.canonical import Canonical, canonicalise
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.problem import Criterion, DesignProblem
-from convexdesign.problem.responses import ResponseArms
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 

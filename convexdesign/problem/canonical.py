@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import spread, stacked
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem.compensated import product
 from convexdesign.problem.coordinates import (
@@ -28,7 +29,6 @@ from convexdesign.problem.coordinates import (
 )
 from convexdesign.problem.held import held_rows, precise_held_rows, spanning_held_rows
 from convexdesign.problem.problem import Criterion, DesignProblem
-from convexdesign.problem.responses import spread, stacked
 from convexdesign.problem.restated import as_given, lifted_map, precise_rows, restate
 from convexdesign.typing import Floats, Indices
 

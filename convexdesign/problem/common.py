@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import positive
+from convexdesign.arms.groups import ResponseRows, read_noise, spread, stacked
+from convexdesign.arms.labels import ARMS, default_names, in_order, order_of
+from convexdesign.arms.read import Rows, read_positive, read_rows, read_vector
+from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
 from convexdesign.errors import InputError
-from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
-from convexdesign.problem.labels import ARMS, default_names, in_order, order_of
 from convexdesign.problem.psd import read_psd, read_square
-from convexdesign.problem.read import Rows, read_positive, read_rows, read_vector
-from convexdesign.problem.responses import ResponseRows, read_noise, spread, stacked
 from convexdesign.problem.weights import WeightSet, read_weight_set
 from convexdesign.typing import Floats
 

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from convexdesign.arms.read import Rows
+from convexdesign.arms.source import per_row
 from convexdesign.errors import InputError
-from convexdesign.problem.arms import per_row
-from convexdesign.problem.read import Rows
 from convexdesign.typing import Floats
 
 __all__ = ["gaps_to_best", "name_of", "rounding", "scores"]

@@ -15,7 +15,7 @@ from convexdesign.problem.psd import psd_root
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
-    from convexdesign.problem.arms import ScaledArms
+    from convexdesign.arms.source import ScaledArms
     from convexdesign.problem.problem import DesignProblem
 
 __all__ = ["held_exactly", "held_form", "held_rows", "precise_held_rows", "spanning_held_rows"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from convexdesign.problem.arms import Arms
+from convexdesign.arms.source import Arms
 from convexdesign.typing import Floats
 
 __all__ = ["root_of_moments"]

@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric, real, shown
+from convexdesign.arms.groups import ResponseRows, read_arms
+from convexdesign.arms.labels import COORDINATES, Labelled, in_order
+from convexdesign.arms.read import Rows, aligned, read_rows, read_vector
+from convexdesign.arms.source import Arms, LiftedArms, ScaledArms
 from convexdesign.errors import InputError
 from convexdesign.features import phi
-from convexdesign.problem.arms import Arms, LiftedArms, ScaledArms
 from convexdesign.problem.common import Common, read_common
 from convexdesign.problem.coordinates import rank_of
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
-from convexdesign.problem.labels import COORDINATES, Labelled, in_order
 from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
-from convexdesign.problem.read import Rows, aligned, read_rows, read_vector
-from convexdesign.problem.responses import ResponseRows, read_arms
-from convexdesign.problem.targets import Targets, VectorTargets
+from convexdesign.problem.targets import ResponseTargets, Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 from convexdesign.typing import Floats
 
@@ -479,7 +479,9 @@ def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
 
 def _own_targets(rows: Rows) -> VectorTargets:
     """The arms themselves as targets, or every response of theirs."""
-    return rows.targets if isinstance(rows, ResponseRows) else VectorTargets(rows.source, rows.names, noun="arm")
+    if isinstance(rows, ResponseRows):
+        return ResponseTargets(rows.vectors, *rows.places)
+    return VectorTargets(rows.source, rows.names, noun="arm")
 
 
 def _lifted(rows: Rows) -> Rows:

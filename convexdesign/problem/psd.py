@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.labels import COORDINATES, order_of
+from convexdesign.arms.read import read_rows
 from convexdesign.errors import InputError
-from convexdesign.problem.labels import COORDINATES, order_of
-from convexdesign.problem.read import read_rows
 from convexdesign.typing import Floats
 
 __all__ = ["psd_root", "read_psd", "read_square"]

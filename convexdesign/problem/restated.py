@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convexdesign.problem.arms import Arms, ArrayArms, LiftedArms, ScaledArms
+from convexdesign.arms.groups import ResponseArms, stacked
+from convexdesign.arms.source import Arms, ArrayArms, LiftedArms, ScaledArms
 from convexdesign.problem.compensated import congruence, difference, product, product_error
 from convexdesign.problem.held import held_exactly
 from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root
-from convexdesign.problem.responses import ResponseArms, stacked
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.typing import Floats, Indices
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import ResponseRows, read_arms
+from convexdesign.arms.read import Rows, read_rows
 from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.files import open_array
 from convexdesign.problem.kinds import KINDS
 from convexdesign.problem.problem import DesignProblem
-from convexdesign.problem.read import Rows, read_rows
-from convexdesign.problem.responses import ResponseRows, read_arms
 
 __all__ = ["problem_from_json", "problem_to_json"]
 

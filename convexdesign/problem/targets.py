@@ -12,10 +12,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.problem.arms import Arms, ArrayArms, per_row, quadratic_rows
+from convexdesign.arms.read import Rows
+from convexdesign.arms.source import Arms, ArrayArms, per_row, quadratic_rows
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Targets", "VectorTargets"]
+__all__ = ["ResponseTargets", "Targets", "VectorTargets"]
 
 
 # The size of more entries than this is judged from a sample.
@@ -133,6 +134,19 @@ class VectorTargets:
     def label(self, index: int) -> str:
         own = f"{self.noun} {index}" if self.names is None else f"{self.noun} {index} ({self.names[index]})"
         return own
+
+
+class ResponseTargets(VectorTargets):
+    """The response vectors of all arms as targets, each called by its arm and its number there."""
+
+    def __init__(self, rows: Rows, owner: Indices, number: Indices):
+        super().__init__(rows.source, rows.names, noun="arm")
+        self.owner = owner
+        self.number = number
+
+    def label(self, index: int) -> str:
+        arm = str(self.owner[index]) if self.names is None else f"{self.owner[index]} ({self.names[index]})"
+        return f"arm {arm}, response {self.number[index]}"
 
 
 def _most_outside(

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import to_path
+from convexdesign.arms.read import read_vector
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.files import read_regular, write_text
-from convexdesign.problem.read import read_vector
 from convexdesign.problemfile.load import load_problem
 from convexdesign.solve import solve
 

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from convexdesign.arguments import to_path
+from convexdesign.arms.groups import ResponseRows, read_arms
+from convexdesign.arms.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
+from convexdesign.arms.read import Rows, read_rows
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.kinds import KINDS
-from convexdesign.problem.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
 from convexdesign.problem.psd import read_square
-from convexdesign.problem.read import Rows, read_rows
-from convexdesign.problem.responses import ResponseRows, read_arms
 from convexdesign.problemfile.document import FIELDS, Document, FileRef, Reference, depth, parse
 from convexdesign.tables import read_table, read_vector
 from convexdesign.tables.table import stored_array

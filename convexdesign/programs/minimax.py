@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from convexdesign.problem.responses import stacked
+from convexdesign.arms.groups import stacked
 from convexdesign.programs.program import (
     Constrain,
     Program,

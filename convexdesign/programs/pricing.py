@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.arms.groups import squares, stacked
 from convexdesign.certificate import Certificate, evaluate
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.problem import Canonical
-from convexdesign.problem.responses import squares, stacked
 from convexdesign.programs.formulations import witness_of
 from convexdesign.programs.record import Record
 from convexdesign.programs.working_sets import violating_arms, violating_targets

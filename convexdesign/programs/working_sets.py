@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from convexdesign.arms.groups import squares
 from convexdesign.frankwolfe.working_set import most_apart, spanning
 from convexdesign.problem import Canonical
-from convexdesign.problem.responses import squares
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["anchors", "diverse", "first_arms", "first_targets", "violating_arms", "violating_targets"]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.source import Arms
 from convexdesign.features import phi
-from convexdesign.problem.arms import Arms
 from convexdesign.rigorous.balls import ball, ball_matrix
 from convexdesign.typing import Floats, Indices
 

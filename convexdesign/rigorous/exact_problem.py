@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.targets import VectorTargets
 from convexdesign.rigorous.balls import ball

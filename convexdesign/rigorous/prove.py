@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.source import ArrayArms
 from convexdesign.errors import InputError, SolverError
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.arms import ArrayArms
 from convexdesign.problem.weights import WeightSet
 from convexdesign.rigorous.balls import (
     ball,

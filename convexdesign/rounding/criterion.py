@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from convexdesign.problem.responses import spread, stacked
+from convexdesign.arms.groups import spread, stacked
 from convexdesign.typing import Floats
 
 __all__ = [

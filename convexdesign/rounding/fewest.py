@@ -17,8 +17,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import squares, stacked
 from convexdesign.errors import InputError
-from convexdesign.problem.responses import squares, stacked
 from convexdesign.rounding.criterion import Criterion
 from convexdesign.rounding.limits import Limits, measured_anyway, null_space
 from convexdesign.typing import Floats, Indices

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
 from convexdesign.arguments import numeric, shown, whole
+from convexdesign.arms.groups import squares, stacked
 from convexdesign.errors import InputError
-from convexdesign.problem.responses import squares, stacked
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["MAX_TOTAL", "Limits", "completing_arms", "limits", "measured_anyway", "null_space"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from convexdesign.problem.responses import gains
+from convexdesign.arms.groups import gains
 from convexdesign.rounding.apportion import apportion
 from convexdesign.rounding.criterion import information
 from convexdesign.rounding.limits import Limits

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arms.groups import squares
 from convexdesign.errors import InputError
-from convexdesign.problem.responses import squares
 from convexdesign.rounding.apportion import apportion, round_up
 from convexdesign.rounding.criterion import Criterion, information, measured_range, value_on_range
 from convexdesign.rounding.exchange import exchange

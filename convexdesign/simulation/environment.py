@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import generator, text_of
+from convexdesign.arms.labels import COORDINATES
+from convexdesign.arms.read import read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
-from convexdesign.problem.labels import COORDINATES
 from convexdesign.problem.psd import read_psd
-from convexdesign.problem.read import read_positive, read_rows, read_vector
 from convexdesign.typing import Counts, Floats
 
 __all__ = [

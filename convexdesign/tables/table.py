@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arguments import to_path
+from convexdesign.arms.groups import read_arms
+from convexdesign.arms.read import Rows
 from convexdesign.errors import InputError
 from convexdesign.files import is_file, open_array
-from convexdesign.problem.read import Rows
-from convexdesign.problem.responses import read_arms
 from convexdesign.tables.dialect import read_text_table
 from convexdesign.tables.text import NPY_MAGIC, read_text
 

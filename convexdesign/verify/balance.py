@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import gains
+from convexdesign.arms.source import Arms
 from convexdesign.errors import SolverError
-from convexdesign.problem.arms import Arms
-from convexdesign.problem.responses import gains
 from convexdesign.problem.targets import largest
 from convexdesign.typing import Floats, Indices
 

@@ -21,11 +21,11 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import gains, spread, squares, stacked
+from convexdesign.arms.source import per_row
 from convexdesign.certificate import dimension, own_witness
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.arms import per_row
-from convexdesign.problem.responses import gains, spread, squares, stacked
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["TIE", "Derivatives", "least_eigenvectors", "outside_range"]

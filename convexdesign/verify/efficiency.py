@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, instance
+from convexdesign.arms.read import read_vector
 from convexdesign.certificate import Certificate, dimension, relative_gap, stronger
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Criterion, DesignProblem
-from convexdesign.problem.read import read_vector
 from convexdesign.programs.prover import prover
 from convexdesign.solve import solve
 from convexdesign.typing import Floats

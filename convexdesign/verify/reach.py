@@ -13,12 +13,12 @@ from functools import partial
 
 import numpy as np
 
+from convexdesign.arms.groups import ResponseRows
+from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
 from convexdesign.problem import Canonical, Criterion, DesignProblem
-from convexdesign.problem.arms import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.exact_rank import PRIMES, residues
 from convexdesign.problem.pairs import PairTargets
-from convexdesign.problem.responses import ResponseRows
 from convexdesign.problem.targets import VectorTargets
 from convexdesign.typing import Counts, Floats, Indices
 

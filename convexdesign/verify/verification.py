@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
 from convexdesign.arguments import real, shown, whole_at_least
+from convexdesign.arms.read import read_vector
 from convexdesign.certificate import Certificate
 from convexdesign.design import Design
 from convexdesign.errors import InputError
@@ -18,7 +19,6 @@ from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.outcome import FEASIBILITY_TOLERANCE
 from convexdesign.problem import Canonical, DesignProblem
-from convexdesign.problem.read import read_vector
 from convexdesign.typing import Floats
 from convexdesign.verify import improvement as improving
 from convexdesign.verify import report

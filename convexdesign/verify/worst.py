@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from convexdesign.arms.groups import ResponseRows
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.responses import ResponseRows
 from convexdesign.problem.targets import largest
 from convexdesign.typing import Floats, Indices
 from convexdesign.verify.derivatives import Derivatives, outside_range

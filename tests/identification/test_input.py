@@ -240,7 +240,7 @@ def test_right_assumptions_raise_no_warning(make):
 def test_what_becomes_of_the_arrays_later_changes_nothing(monkeypatch, tmp_path, large, mapped):
     """Large arrays too, which problems do not copy."""
     if large:
-        monkeypatch.setattr("convexdesign.problem.read.COPY_BELOW", 1)
+        monkeypatch.setattr("convexdesign.arms.read.COPY_BELOW", 1)
         monkeypatch.setattr("convexdesign.identification.identifier.COPY_BELOW", 1)
     arms, items = np.array(ARMS, dtype=float), np.array(ITEMS, dtype=float)
     if mapped:

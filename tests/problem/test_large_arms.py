@@ -11,9 +11,9 @@ import pytest
 from independent import minimax_value
 
 import convexdesign as cd
+from convexdesign.arms.source import LiftedArms
 from convexdesign.instances import multivariate_arms, multivariate_layouts
 from convexdesign.problem import ArrayArms, ScaledArms, canonicalise
-from convexdesign.problem.arms import LiftedArms
 
 P = cd.DesignProblem
 N, D = 20_000, 4

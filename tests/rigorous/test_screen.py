@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convexdesign.problem.arms import ArrayArms
+from convexdesign.arms.source import ArrayArms
 from convexdesign.problem.weights import WeightSet
 from convexdesign.rigorous.balls import ball_matrix, precision, quadratic_forms
 from convexdesign.rigorous.data import ExactRows, Price, Scale

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.problem.responses import ResponseArms, gains, read_arms, spread, squares, stacked
+from convexdesign.arms.groups import ResponseArms, gains, read_arms, spread, squares, stacked
 
 P = cd.DesignProblem
 RNG = np.random.default_rng(3)

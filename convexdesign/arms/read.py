@@ -1,0 +1,225 @@
+"""The border: what users pass as vectors becomes a checked float64 matrix with names, or an error that says where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convexdesign.arguments import check_finite, numeric
+from convexdesign.arms.dask import DaskArms, is_dask
+from convexdesign.arms.labels import ARMS, COORDINATES, in_order, index_labels, order_of
+from convexdesign.arms.source import Arms, ArrayArms
+from convexdesign.errors import InputError
+from convexdesign.features.model import coded_alike, has_own_codes
+
+__all__ = ["Rows", "aligned", "read_positive", "read_rows", "read_vector"]
+
+# Below this many bytes an input is copied, so that a problem stays a value whatever happens to the array.
+COPY_BELOW = 64 * 2**20
+# Smaller variances and costs would make vectors too large to be squared; they mean a wrong unit.
+SMALLEST_POSITIVE = 1e-75
+ENCODE = "code it as a factor (features.model_matrix), or, where it names the rows, make it the index (set_index)"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Row vectors as given: an array (n, d) or an oracle, row names and column names where the source had them."""
+
+    held: NDArray[Any] | Arms
+    names: Sequence[str] | None = None
+    columns: tuple[str, ...] | None = None
+    # The model matrix they were read from, where they came as one: it knows how its columns were coded.
+    matrix: Any = field(default=None, kw_only=True)
+
+    @property
+    def source(self) -> Arms:
+        """The vectors as an oracle, wherever they lie."""
+        return ArrayArms(self.held, self.names) if isinstance(self.held, np.ndarray) else self.held
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The array (n, d); InputError where the vectors are made block by block or lie on a cluster."""
+        return self.array("this works on all vectors at once")
+
+    def array(self, why: str) -> NDArray[Any]:
+        """The array (n, d), or an InputError that says why one is needed."""
+        if isinstance(self.held, np.ndarray):
+            return self.held
+        raise InputError(
+            f"{self.held!r} are not in memory, but {why}: pass an array, a memory map (np.load(path, mmap_mode='r')) "
+            "or fewer vectors"
+        )
+
+    @property
+    def responses(self) -> int:
+        """How many numbers one measurement returns; more than one only for arms that are matrices."""
+        return 1
+
+    @property
+    def n(self) -> int:
+        return int(self.held.shape[0]) if isinstance(self.held, np.ndarray) else self.held.n
+
+    @property
+    def d(self) -> int:
+        return int(self.held.shape[1]) if isinstance(self.held, np.ndarray) else self.held.d
+
+
+def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
+    """Read rows from an array, nested lists, a pandas or polars DataFrame, BlockArms or a Dask array.
+
+    Arrays above 64 MB and memory maps are kept as they are, whatever their numeric type, and read block by block;
+    everything else becomes a read-only float64 copy. Row labels of a DataFrame (a non-default index, or one column of
+    strings) become names. Raises InputError for anything that is not a finite, non-empty numeric matrix, naming the
+    place; blocks made by a function or on a cluster are checked as they are made.
+    """
+    if isinstance(source, Rows):
+        if source.responses > 1:
+            raise InputError(
+                f"{what} have {source.responses} responses each, but this takes one vector each; only a DesignProblem takes "
+                "arms with several"
+            )
+        return source
+    if is_dask(source):
+        source = DaskArms(source, what)
+    if not isinstance(source, (np.ndarray, list, tuple)) and isinstance(source, Arms):
+        _check_width(source.d, what, width)
+        return Rows(source, source.names)
+    names = columns = None
+    matrix = source if has_own_codes(source) else None
+    if isinstance(source, (str, PathLike)):
+        raise InputError(
+            f"{what} is text ({str(source)[:80]!r}); where it is the path of a file read that first, with "
+            "convexdesign.tables.read_table(path)"
+        )
+    if not isinstance(source, np.ndarray) and hasattr(source, "columns"):
+        frame: Any = source
+        if type(source).__module__ == "convexdesign.tables.table":  # above this layer, so known by name
+            source, names, columns = frame.values, frame.names, frame.columns
+        else:
+            source, names, columns = _from_frame(source, what)
+    values = numeric(source, what)
+    if values.ndim != 2:
+        hint = (
+            "one row per vector: use x.reshape(-1, 1) for scalars or x.reshape(1, -1) for one vector"
+            if values.ndim == 1
+            else "one row per vector"
+        )
+        if values.ndim == 3 and what == "arms":
+            hint = "one row per vector: only a DesignProblem takes arms with several responses, (n, d, r)"
+        raise InputError(f"{what} must be a matrix, {hint}; got shape {values.shape}")
+    if values.shape[0] == 0 or values.shape[1] == 0:
+        raise InputError(f"{what} are empty (shape {values.shape}); give at least one vector with at least one entry")
+    _check_width(values.shape[1], what, width)
+    check_finite(values, what, names)
+    if values.nbytes < COPY_BELOW and not isinstance(values, np.memmap):
+        values = np.array(values, dtype=float, order="C")
+    elif values.dtype.itemsize > 8:
+        values = np.asarray(values, dtype=float)
+    values = values.view()
+    values.flags.writeable = False
+    return Rows(values, names, columns, matrix=matrix)
+
+
+def _check_width(d: int, what: str, width: int | None) -> None:
+    if width is not None and d != width:
+        raise InputError(f"{what} have {d} entries each, but the arms have {width}; they must agree")
+
+
+def aligned(arms: Rows, other: Rows, what: str) -> Rows:
+    """The other rows with their columns in the order of the arms', where both name them; InputError listing both otherwise."""
+    order = None
+    recoded = coded_alike(arms.matrix, other.matrix, what)
+    if recoded is not other.matrix:
+        other = read_rows(recoded, what)
+    if arms.columns is not None and other.columns is not None:
+        order = order_of(other.columns, arms.columns, what, COORDINATES)
+    _check_width(other.d, what, arms.d)
+    if order is None:
+        return other
+    values = np.ascontiguousarray(other.values[:, order])
+    values.flags.writeable = False
+    return Rows(values, other.names, arms.columns)
+
+
+def read_vector(
+    source: Any, what: str, length: int, names: Sequence[str] | None = None, of: str = ARMS
+) -> NDArray[np.float64]:
+    """A finite vector of the length given, as a read-only float64 copy; with labels in the order of the names."""
+    values = np.array(numeric(in_order(source, what, names, of), what), dtype=float)
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.shape != (length,):
+        raise InputError(f"{what} must be a vector of length {length}, got shape {values.shape}")
+    check_finite(values, what)
+    values.flags.writeable = False
+    return values
+
+
+def read_positive(
+    source: Any, what: str, n: int, remedy: str, names: Sequence[str] | None = None
+) -> NDArray[np.float64] | None:
+    """Positive numbers, one per arm, from a scalar or a vector, with labels in the order of the names; None as it is."""
+    if source is None:
+        return None
+    values = numeric(in_order(source, what, names), what)
+    if values.ndim > 1 and values.size == n == max(values.shape):
+        values = values.ravel()
+    if values.ndim and values.shape != (n,):
+        raise InputError(f"{what} must be a scalar or have one entry per arm ({n}), got shape {values.shape}")
+    check_finite(values, what)
+    bad = np.flatnonzero(np.atleast_1d(values) < SMALLEST_POSITIVE)
+    if bad.size:
+        at, value = f"[{bad[0]}]" if values.ndim else "", float(np.atleast_1d(values)[bad[0]])
+        advice = remedy if value <= 0 else f"rescale above {SMALLEST_POSITIVE:g} (change the unit)"
+        raise InputError(f"{what}{at} is {value:g}; {advice}")
+    out = np.array(np.broadcast_to(np.asarray(values, dtype=float), (n,)))
+    out.flags.writeable = False
+    return out
+
+
+def _from_frame(frame: Any, what: str) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The numbers of a DataFrame, names of its rows (its labels, or one column of text), and of its columns."""
+    import narwhals as nw
+
+    try:
+        data = nw.from_native(frame, eager_only=True)
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError) as error:
+        raise InputError(f"{what} must be an array, lists or a DataFrame: {error}") from None
+    counted = index_labels(frame.columns) is None if hasattr(frame.columns, "step") else False
+    names = index_labels(nw.maybe_get_index(data))
+    other = [c for c in data.columns if not _is_numeric(data.get_column(c).dtype)]
+    if len(other) == 1 and names is None:
+        names = _row_names(data.get_column(other[0]), f"{what}: column {other[0]!r}")
+        data = data.drop(other[0])
+    elif other:
+        raise InputError(f"{what}: column {other[0]!r} is not numeric; drop it, or {ENCODE}")
+    return data.to_numpy(), names, None if counted else tuple(str(c) for c in data.columns)
+
+
+def _is_numeric(dtype: Any) -> bool:
+    import narwhals as nw
+
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
+
+
+def _row_names(column: Any, what: str) -> tuple[str, ...]:
+    """Text that differs from row to row names the rows; InputError for what would be lost as such."""
+    import narwhals as nw
+
+    entries = column.to_list()
+    category = isinstance(column.dtype, (nw.Categorical, nw.Enum))
+    if category or not all(isinstance(entry, str) for entry in entries):
+        found = f"of category type ({column.dtype})" if category else f"neither numbers nor text ({column.dtype})"
+        raise InputError(f"{what} is {found}; where it holds numbers make it numeric (astype(float)), or {ENCODE}")
+    first: dict[str, int] = {}
+    for row, entry in enumerate(entries):
+        if first.setdefault(entry, row) != row:
+            raise InputError(
+                f"{what} holds {entry!r} in rows {first[entry]} and {row}, so it does not name the rows; drop it, or {ENCODE}"
+            )
+    return tuple(entries)
