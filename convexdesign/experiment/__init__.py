@@ -5,11 +5,23 @@ from typing import Any
 from convexdesign.experiment.check import Report, check
 from convexdesign.experiment.experiment import Experiment
 from convexdesign.experiment.ledger import Phase
+from convexdesign.experiment.listing import ExperimentEntry, experiments_in
 from convexdesign.experiment.recover import Recovery, recover
 from convexdesign.experiment.status import ExperimentStatus
 from convexdesign.experiment.validation import TellResult
 
-__all__ = ["Experiment", "ExperimentStatus", "Phase", "Recovery", "Report", "TellResult", "check", "recover"]
+__all__ = [
+    "Experiment",
+    "ExperimentEntry",
+    "ExperimentStatus",
+    "Phase",
+    "Recovery",
+    "Report",
+    "TellResult",
+    "check",
+    "experiments_in",
+    "recover",
+]
 
 RENAMED = {"Receipt": TellResult, "Standing": ExperimentStatus}
 

@@ -13,9 +13,9 @@ from convexdesign.experiment import snapshot
 from convexdesign.experiment.events import Event, EventKind
 from convexdesign.experiment.ledger import Ledger, Withdrawal
 from convexdesign.experiment.packing import summary
+from convexdesign.experiment.reading import ReadOnlyStore
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_from_record
 from convexdesign.experiment.specification import algorithm_from
-from convexdesign.experiment.store import Store
 from convexdesign.experiment.validation import admit
 from convexdesign.identification import GuaranteeWarning
 
@@ -45,7 +45,7 @@ def check(path: str | os.PathLike[str]) -> Report:
     stands for; that the algorithm, given the sums, comes to the recorded decisions. Raises DamagedStoreError where the log
     cannot be read at all.
     """
-    with Store.open(path) as store:
+    with ReadOnlyStore.open(path) as store:
         store.check_structure(thorough=True)
         with store.transaction(write=False):
             events = store.read()

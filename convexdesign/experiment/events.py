@@ -26,6 +26,7 @@ class EventKind(StrEnum):
     FAILED = "failed"
     STOPPED = "stopped"
     FINISHED = "finished"
+    NOTED = "noted"
 
 
 # The checksum before the first event.

@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -21,7 +21,8 @@ from convexdesign.experiment.changes import amendment, missing, withdrawal
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.experiment.packing import summary
-from convexdesign.experiment.parsing import checked_key, reward_rows, summary_under
+from convexdesign.experiment.parsing import checked_key, checked_note, reward_rows, summary_under
+from convexdesign.experiment.reading import ReadOnlyStore
 from convexdesign.experiment.replay import Replay, result_from
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_record
 from convexdesign.experiment.specification import algorithm_from, describe
@@ -90,15 +91,17 @@ class Experiment:
         return cls.open(path, design_seconds=design_seconds)
 
     @classmethod
-    def open(cls, path: Path, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
+    def open(cls, path: Path, *, design_seconds: float = DESIGN_SECONDS, read_only: bool = False) -> Experiment:
         """Go on with an experiment; the log is read and its checksums are verified: all of it, or all since the snapshot.
 
         What a snapshot stands for is in it, and the chain vouches for that; `check` verifies the whole log in any case.
+        read_only: for those who only look; nothing is written, no permission to write is needed, and what would have to
+        write raises StoreError. An answer that the results give already, but that nobody has recorded, is given all the same.
 
         Raises InputError where there is no such store or its format is of the future, DamagedStoreError where it is not
         what was written.
         """
-        store = Store.open(path)
+        store = ReadOnlyStore.open(path) if flag(read_only, "read_only") else Store.open(path)
         try:
             return cls(store, design_seconds)
         except BaseException:
@@ -135,7 +138,7 @@ class Experiment:
     def done(self) -> bool:
         """Whether there is a result. Plans the next batch, where none is open, to know."""
         with self._lock:
-            self._advance()
+            self._advance(asking=not self.read_only)
             return self._ledger.phase is Phase.DONE
 
     def result(self) -> Result:
@@ -254,6 +257,7 @@ class Experiment:
         Where later batches, or the answer, were chosen by it already, that is refused unless set_aside=True: they then
         count no more, and the experiment goes on from the corrected round.
         """
+        self._record_answer()
         with self._writing() as write:
             write(amendment(self._ledger, key, observations, arm, reward, reason, set_aside))
             self._close_round(write)
@@ -266,6 +270,7 @@ class Experiment:
         without them. Where the other arms cannot tell the items apart any more, the next `ask` stops the experiment and
         names the directions.
         """
+        self._record_answer()
         with self._writing() as write:
             write(withdrawal(self._ledger, arms, reason))
         return self.status()
@@ -273,6 +278,7 @@ class Experiment:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Make the changes within all at once, or none of them where one fails."""
+        self._record_answer()
         with self._writing() as write:
             self._joint = write
             try:
@@ -284,7 +290,7 @@ class Experiment:
 
     def events(self) -> list[Event]:
         """Everything that happened, verified, from the beginning."""
-        with Store.open(self._store.path) as store, store.transaction(write=False):
+        with ReadOnlyStore.open(self._store.path) as store, store.transaction(write=False):
             return store.read()
 
     def transcript(self) -> dict[str, Any]:
@@ -298,6 +304,25 @@ class Experiment:
         with self._lock:
             self._look()
             return self._ledger.digest()
+
+    def note(self, text: str) -> None:
+        """Write something down in the log, for people; nothing depends on it."""
+        with self._writing() as write:
+            write(PendingEvent(EventKind.NOTED, {"note": checked_note(text)}))
+
+    def notes(self) -> list[tuple[str, str]]:
+        """What was written down so far: the time of each note (UTC, ISO 8601) and its text."""
+        return [(event.time, event.body["note"]) for event in self.events() if event.kind is EventKind.NOTED]
+
+    @property
+    def path(self) -> os.PathLike[str]:
+        """The file."""
+        return self._store.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened to be read only."""
+        return isinstance(self._store, ReadOnlyStore)
 
     def __repr__(self) -> str:
         return f"Experiment({str(self._store.path)!r}: {self.n_arms} arms, {self._store.seq + 1} events)"
@@ -416,6 +441,12 @@ class Experiment:
                 if error is not None:
                     raise error
                 return
+            if self.read_only:
+                if draft is not None and draft.kind is EventKind.FINISHED:
+                    self._ledger.finished = draft.body["result"]  # as it will be recorded; what comes next replaces it
+                    return
+                if not asking:
+                    return
             with self._writing() as write:
                 if self._store.seq != seen:
                     continue  # another process was faster
@@ -425,6 +456,12 @@ class Experiment:
                     self._close_round(write)
             if error is not None:
                 raise error
+
+    def _record_answer(self) -> None:
+        """Record the answer where the results give it already: whoever changes something from now on may have seen it."""
+        if self._joint is None and not self.read_only:
+            with self._lock, suppress(SolverError, UnidentifiableError):
+                self._advance(asking=False)
 
     def _next(self) -> tuple[PendingEvent | None, Exception | None]:
         """The event that is due, None to add up a complete round; and the error that it must end with."""

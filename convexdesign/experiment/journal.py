@@ -38,15 +38,19 @@ def is_hot(path: Path) -> bool:
 def copied(path: Path) -> Iterator[tuple[Path, Callable[[], bool]]]:
     """A copy of a database and its journal, for as long as it is needed, and whether both are still what was copied."""
 
-    def contents() -> tuple[bytes, ...] | None:
-        try:
-            return path.read_bytes(), journal_of(path).read_bytes()
-        except FileNotFoundError:
-            return None
+    def contents() -> list[bytes]:
+        return [_bytes_of(path), _bytes_of(journal_of(path))]
 
     found = contents()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"
-        copy.write_bytes(b"" if found is None else found[0])
-        journal_of(copy).write_bytes(b"" if found is None else found[1])
-        yield copy, lambda: found is not None and contents() == found
+        copy.write_bytes(found[0])
+        journal_of(copy).write_bytes(found[1])
+        yield copy, lambda: contents() == found
+
+
+def _bytes_of(path: Path) -> bytes:
+    """What is in a file; nothing where there is none any more."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_bytes()
+    return b""

@@ -191,6 +191,9 @@ class Ledger:
     def _failed(self, body: dict[str, Any]) -> None:
         """Nothing was asked; the next ask tries again."""
 
+    def _noted(self, body: dict[str, Any]) -> None:
+        """Nothing depends on what people write down."""
+
     def _created(self, body: dict[str, Any]) -> None:
         self.specification = body["specification"]
         self.n_arms = len(self.specification["arms"]["values"])

@@ -13,9 +13,10 @@ from convexdesign.errors import ConflictError, InputError
 from convexdesign.estimation import Observations
 from convexdesign.experiment.results import Content, RewardRows, SummaryRows
 
-__all__ = ["checked_key", "checked_reason", "reward_rows", "summary_under"]
+__all__ = ["checked_key", "checked_note", "checked_reason", "reward_rows", "summary_under"]
 
 LONGEST_KEY = 200
+LONGEST_NOTE = 10_000
 # Sums of squares of so large numbers, over any number of pulls, stay finite.
 LARGEST = 1e100
 
@@ -98,6 +99,15 @@ def checked_reason(reason: Any) -> str:
     if not isinstance(reason, str):
         raise InputError(f"reason is {reason!r}; give a text, for the log")
     return reason
+
+
+def checked_note(text: Any) -> str:
+    """A note as text. InputError where it is none, empty, or too long to be one."""
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"note is {shown(text)}; give a text")
+    if len(text) > LONGEST_NOTE:
+        raise InputError(f"the note has {len(text):,} characters; give at most {LONGEST_NOTE:,}")
+    return text
 
 
 def _once(rows: RewardRows) -> RewardRows:

@@ -52,6 +52,7 @@ DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT,
 REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space and do it again",
     sqlite3.SQLITE_BUSY: f"other processes kept it locked for {PATIENCE:g} s; do it again",
+    sqlite3.SQLITE_READONLY_ROLLBACK: "a process that wrote was killed just now; do it again",
     sqlite3.SQLITE_READONLY: "it is read-only; check the permissions of file and folder",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check the path and the permissions of file and folder",
 }
@@ -112,12 +113,7 @@ class Store:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Store:
         """Open a log that exists; its structure is checked here, its content when it is read."""
-        target = to_path(path)
-        if not target.is_file():
-            raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
-        target = target.resolve()  # what SQLite keeps beside a file is beside the file itself, not beside links to it
-        if not target.stat().st_size:
-            raise damaged(target, "it is empty")
+        target = existing(path)
         refuse_write_ahead_log(target)
         refuse_spoilt_journal(target)
         with errors_of(target):
@@ -246,6 +242,21 @@ class Store:
         self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
 
 
+def existing(path: str | os.PathLike[str]) -> Path:
+    """The path of a store itself, whatever links lead to it; InputError where there is none."""
+    target = to_path(path)
+    try:
+        found = target.is_file()
+    except PermissionError:
+        raise StoreError(f"{target} cannot be opened: check the permissions of its folders") from None
+    if not found:
+        raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
+    target = target.resolve()  # what SQLite keeps beside a file is beside the file itself, not beside links to it
+    if not target.stat().st_size:
+        raise damaged(target, "it is empty")
+    return target
+
+
 def kind_of(path: Path, seq: int, name: bytes) -> EventKind:
     """The kind of an event by its name; InputError where only later versions know it."""
     if name not in KINDS:
@@ -302,8 +313,11 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     uri = f"{path.as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
     connection.text_factory = bytes
-    connection.execute("PRAGMA synchronous = EXTRA")  # the journal's end too, or a power failure could bring it back
-    connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too; elsewhere without effect
+    if not mode.startswith("ro"):
+        connection.execute(
+            "PRAGMA synchronous = EXTRA"
+        )  # the journal's end too, or a power failure could bring it back
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too; elsewhere without effect
     connection.execute("PRAGMA cell_size_check = ON")
     return connection
 
@@ -364,12 +378,13 @@ def errors_of(path: Path) -> Iterator[None]:
         # SQLite quotes what it found in place of its tables, and Python cannot read the message.
         raise damaged(path, "its tables cannot be read") from error
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        whole = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        code = whole & 0xFF
         if code == sqlite3.SQLITE_TOOBIG:
             raise InputError(f"{path} was not changed: that is too much for one event; tell it in parts") from error
         if code in DAMAGED or not isinstance(error, sqlite3.OperationalError):
             raise damaged(path, str(error)) from error
-        reason = REASONS.get(code, f"{error}; do it again")
+        reason = REASONS.get(whole) or REASONS.get(code, f"{error}; do it again")
         raise StoreError(f"{path} was not changed: {reason}") from error
 
 

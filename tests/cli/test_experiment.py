@@ -28,6 +28,8 @@ COMMANDS = (
     "export",
     "check",
     "recover",
+    "note",
+    "list",
 )
 
 
@@ -78,7 +80,7 @@ def test_every_command_helps(experiment):
         shown = experiment(command, "--help")
         assert shown.code == 0
         assert "--json" in shown.out
-        assert "--store" in shown.out
+        assert ("--store" in shown.out) == (command != "list")
         unknown = experiment(command, "--no-such-option")
         assert unknown.code == 2
     assert "tell" in experiment("--help").out
@@ -636,3 +638,32 @@ def test_names_do_nothing_to_a_terminal(alike):
     assert name in json.loads(alike("status", "--json").out)["survivors"]
     asked = json.loads(alike("ask", "--json").out)["arms"]
     assert [row["arm"] for row in rows(Path("batch.csv").read_text())] == asked
+
+
+def test_notes_and_the_list_of_a_folder(begun, store):
+    assert begun("note").out == ""
+    noted = begun("note", "--text", "begun on a Monday")
+    assert noted.code == 0
+    assert noted.out.endswith("begun on a Monday\n")
+    (note,) = json.loads(begun("note", "--json").out)["notes"]
+    assert note["note"] == "begun on a Monday"
+    assert begun("note", "--text", " ").code == 2
+    (entry,) = json.loads(begun("list", ".", "--json").out)["experiments"]
+    assert (entry["store"], entry["phase"], entry["note"]) == (store.name, "WAITING", "begun on a Monday")
+    shown = begun("list", store.parent)
+    assert "begun on a Monday" in shown.out
+    assert "Rage" in shown.out
+    store.write_bytes(store.read_bytes()[:5000])
+    assert "cannot be read" in begun("list", ".").out
+    assert "trouble" in begun("list", ".", "--json").out
+    store.unlink()
+    assert begun("list", ".").out == "no experiments\n"
+    assert begun("list", "nowhere").code == 2
+
+
+def test_looking_leaves_the_file_as_it_is(begun, store):
+    before = store.read_bytes()
+    for words in (("status",), ("result",), ("export", "--json"), ("check",), ("note",)):
+        begun(*words)
+        assert store.read_bytes() == before
+        assert sorted(file.name for file in store.parent.iterdir() if "study" in file.name) == [store.name]

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 from fast_folder import fast_folder
 
 import convexdesign as cd
+from convexdesign.experiment.events import EventKind, PendingEvent
+from convexdesign.experiment.journal import journal_of
+from convexdesign.experiment.store import Store
 
 WORLD = cd.instances.soare(kappa=2.0)
 
@@ -48,3 +53,31 @@ def rewards():
         return arms, values, [f"b{batch.id}-{k}" for k in range(arms.size)]
 
     return make
+
+
+def interrupted(path, copy):
+    """Begin a long commit at `path`, copy both files in the middle of it, and do not end it."""
+    with Store.open(path) as store:
+        # A cache of nothing: SQLite writes pages to the file before the commit, having synced their journal.
+        store._connection.execute("PRAGMA cache_size = 0")
+        with store.transaction(write=True):
+            store.read()
+            for _ in range(30):
+                store.append([PendingEvent(EventKind.FAILED, {"message": "y" * 2000, "designs": []})])
+            # By another process: closing the file in this one would give up SQLite's locks.
+            subprocess.run(["cp", path, copy], check=True)
+            subprocess.run(["cp", journal_of(path), journal_of(copy)], check=True)
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def killed(path, algorithm, tmp_path):
+    """A store as it is left by a process that is killed in the middle of a long commit: half of its pages are written."""
+    with cd.Experiment.create(path, algorithm) as x:
+        x.ask()
+        for k in range(60):
+            x.tell(0, arms=[0], rewards=[float(k)], keys=[f"k{k}-{'x' * 100}"])
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path, tmp_path / "killed.db")
+    assert (tmp_path / "killed.db").read_bytes() != path.read_bytes()
+    return tmp_path / "killed.db"

@@ -12,39 +12,10 @@ from durability.blocks import damaged_blocks
 
 import convexdesign as cd
 from convexdesign.experiment import recover
-from convexdesign.experiment.events import EventKind, PendingEvent
 from convexdesign.experiment.journal import is_hot, journal_of
 from convexdesign.experiment.store import Store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies files while SQLite has them open")
-
-
-def interrupted(path, copy):
-    """Begin a long commit at `path`, copy both files in the middle of it, and do not end it."""
-    with Store.open(path) as store:
-        # A cache of nothing: SQLite writes pages to the file before the commit, having synced their journal.
-        store._connection.execute("PRAGMA cache_size = 0")
-        with store.transaction(write=True):
-            store.read()
-            for _ in range(30):
-                store.append([PendingEvent(EventKind.FAILED, {"message": "y" * 2000, "designs": []})])
-            # By another process: closing the file in this one would give up SQLite's locks.
-            subprocess.run(["cp", path, copy], check=True)
-            subprocess.run(["cp", journal_of(path), journal_of(copy)], check=True)
-            raise KeyboardInterrupt
-
-
-@pytest.fixture
-def killed(path, algorithm, tmp_path):
-    """A store as it is left by a process that is killed in the middle of a long commit: half of its pages are written."""
-    with cd.Experiment.create(path, algorithm) as x:
-        x.ask()
-        for k in range(60):
-            x.tell(0, arms=[0], rewards=[float(k)], keys=[f"k{k}-{'x' * 100}"])
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(path, tmp_path / "killed.db")
-    assert (tmp_path / "killed.db").read_bytes() != path.read_bytes()
-    return tmp_path / "killed.db"
 
 
 def contents(path):

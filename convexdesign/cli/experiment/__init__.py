@@ -6,12 +6,13 @@ import typer
 
 from convexdesign.cli.experiment.changes import amend, mark_missing, tell, withdraw
 from convexdesign.cli.experiment.create import create
+from convexdesign.cli.experiment.notes import list_, note
 from convexdesign.cli.experiment.record import check, export, recover
 from convexdesign.cli.experiment.state import ask, result, status
 
 __all__ = ["experiment"]
 
-COMMANDS = (create, ask, tell, status, result, mark_missing, amend, withdraw, export, check, recover)
+COMMANDS = (create, ask, tell, status, result, mark_missing, amend, withdraw, export, check, recover, note, list_)
 
 experiment = typer.Typer(
     help="Run an adaptive experiment for weeks: durable batches and results in one file.",
@@ -23,4 +24,4 @@ experiment = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
-    experiment.command(command.__name__.replace("_", "-"))(command)
+    experiment.command(command.__name__.strip("_").replace("_", "-"))(command)

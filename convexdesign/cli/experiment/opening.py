@@ -37,11 +37,11 @@ Reason = Annotated[str, option("--reason", help="Why, for the log.", show_defaul
 ITEMS_SHOWN = 12
 
 
-def open_store(path: Path) -> Experiment:
+def open_store(path: Path, read_only: bool = False) -> Experiment:
     """The experiment in a file."""
     from convexdesign.experiment import Experiment
 
-    return Experiment.open(path)
+    return Experiment.open(path, read_only=read_only)
 
 
 @contextmanager

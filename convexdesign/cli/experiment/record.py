@@ -40,7 +40,7 @@ def export(
     chosen = "json" if as_json else format_
     if chosen not in ("csv", "json"):
         raise InputError(f"--format {format_}: choose csv or json")
-    with open_store(store) as x:
+    with open_store(store, read_only=True) as x:
         events, called = x.events(), labels(x.arm_names, x.n_arms)
     write = _write_json if chosen == "json" else _write_csv
     if output is None:

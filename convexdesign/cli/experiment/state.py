@@ -10,7 +10,7 @@ import typer
 
 from convexdesign.cli.arguments import AsJson, option
 from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.experiment.opening import Store, changing, labels, open_store
+from convexdesign.cli.experiment.opening import Store, labels, open_store, show_state, state_document
 from convexdesign.cli.files import check_writable, write_rows, writing
 from convexdesign.cli.output import counted, print_json, print_line, printable, respond, say
 
@@ -72,18 +72,19 @@ def _batch_document(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def status(store: Store, as_json: AsJson = False) -> None:
-    """Show rounds, survivors, measurements and progress."""
-    with changing(store, as_json):
-        pass
+    """Show rounds, survivors, measurements and progress. Reads the file only."""
+    with open_store(store, read_only=True) as x:
+        document = state_document(x)
+    respond(as_json, document, lambda: show_state(document))
 
 
 def result(store: Store, as_json: AsJson = False) -> None:
-    """Print the answer and what it is worth. Asks for nothing.
+    """Print the answer and what it is worth. Asks for nothing, and reads the file only.
 
     Exits with 0 when there is one, with 3 before the end, when --max-samples came first, and when the data contradict what
     the answer rests on (void).
     """
-    with open_store(store) as x:
+    with open_store(store, read_only=True) as x:
         found, state = x.result_if_done(), x.status()
         if found is None:
             if as_json:
