@@ -114,7 +114,7 @@ def shared(answers: list[cd.Design]) -> float:
 
 
 def d_optimal(problem: cd.DesignProblem) -> cd.Design:
-    return cd.solve(P.d_optimal(problem.inputs["arms"].values, noise_variance=problem.noise_variance))
+    return cd.solve(P.d_optimal(problem.rows.values, noise_variance=problem.noise_variance))
 
 
 def best(runs: list[tuple[int, int, float]]) -> tuple[int, int, float]:

@@ -55,7 +55,7 @@ def _null_shares(canonical: Canonical, at: Evaluation) -> Floats:
 
 
 def _listed(problem: DesignProblem, index: NDArray[np.intp]) -> str:
-    columns = problem.inputs["arms"].columns
+    columns = problem.rows.columns
     names = [str(k) if columns is None else columns[k] for k in index[:NAMED]]
     noun = "column" if index.size == 1 else "columns"
     return f"{noun} {', '.join(names)}" + ", ..." * (index.size > NAMED)

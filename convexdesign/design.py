@@ -125,7 +125,7 @@ class Design:
 
     def _vectors(self, v: Any) -> Floats:
         """One vector (d,) or rows (k, d) at the border; with labels in the order of the arms' coordinates."""
-        arms = self.problem.inputs["arms"]
+        arms = self.problem.rows
         if hasattr(v, "columns") and not isinstance(v, np.ndarray):
             rows = read_rows(v, "v")
             if rows.d == arms.d or rows.n != arms.d:
@@ -144,7 +144,7 @@ class Design:
         """
         import pandas
 
-        rows = self.problem.inputs["arms"]
+        rows = self.problem.rows
         frame = pandas.DataFrame(self._responses(rows) if isinstance(rows, ResponseRows) else self._columns())
         if self.rank_note:
             frame.attrs["rank"] = self.rank_note

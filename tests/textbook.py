@@ -36,7 +36,7 @@ PROBLEMS = {
 def all_targets(problem) -> np.ndarray:
     """Every target vector; of E none."""
     if problem.kind == "xy-allocation":
-        Z = problem.inputs["items"].values
+        Z = problem.stated.items.values
         i, j = np.triu_indices(len(Z), 1)
         return Z[i] - Z[j]
     return problem.targets.take(np.arange(problem.targets.m))

@@ -61,8 +61,8 @@ ODD_KEYS = ["00", "-1", "+0", " 0", "0_0", "1e0", "0.0", "\u0660", "", "999", "t
 
 def stated(problem: cd.DesignProblem) -> Statement:
     """The problem by its inputs, as exact arithmetic takes them."""
-    inputs = dict(problem.inputs)
-    arms = np.array(inputs.get("source", inputs["arms"]).values, dtype=float)
+    inputs = problem.stated.arguments()
+    arms = np.array(inputs["arms"].values, dtype=float)
     options: dict[str, Any] = {"items": arms}
     for name in ("items", "targets", "region"):
         if name in inputs:

@@ -61,6 +61,11 @@ class Rows:
         return 1
 
     @property
+    def how_many(self) -> str:
+        """The number of responses in words."""
+        return "1 response"
+
+    @property
     def n(self) -> int:
         return int(self.held.shape[0]) if isinstance(self.held, np.ndarray) else self.held.n
 

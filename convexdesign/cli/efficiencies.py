@@ -80,7 +80,7 @@ def efficiencies(
     problem = read_problem(stated, table=True)
     design = read_design(problem, weights, counts, stated)
     wanted = CRITERIA if criteria is None else tuple(criteria.upper().replace(",", "").replace(" ", ""))
-    table = tabulate(problem.inputs["arms"], noise_variance=problem.noise_variance, criteria=wanted, **design)
+    table = tabulate(problem.stated.arms, noise_variance=problem.noise_variance, criteria=wanted, **design)
     respond(as_json, {"efficiencies": [entry(name, row) for name, row in table.iterrows()]}, lambda: show(table))
     width = (table.efficiency_high - table.efficiency).max()
     raise typer.Exit(ExitCode.CERTIFIED if width <= WIDEST_INTERVAL else ExitCode.NOT_CERTIFIED)

@@ -47,7 +47,7 @@ def problem_document(problem: DesignProblem) -> dict[str, Any]:
 
 def design_document(design: Design, rounded: ExactDesign | None = None) -> dict[str, Any]:
     """The design and its certificate; names as in Python, weights (n,) in the order of the arms."""
-    rows = design.problem.inputs["arms"]
+    rows = design.problem.rows
     document = {
         "problem": problem_document(design.problem),
         "status": design.status.name,
@@ -90,9 +90,9 @@ def show_design(design: Design, rounded: ExactDesign | None = None) -> None:
     problem = design.problem
     bound = "upper bound" if problem.criterion.maximised else "lower bound"
     arms, targets = counted(problem.n_arms, "arm"), counted(problem.targets.m, "target")
-    each = f" with {problem.inputs['arms'].how_many}" if problem.responses > 1 else ""
+    each = f" with {problem.rows.how_many}" if problem.responses > 1 else ""
     print_line(f"{problem.kind}: {arms} in {counted(problem.arms.d, 'dimension')}{each}, {targets}")
-    columns = problem.inputs["arms"].columns
+    columns = problem.rows.columns
     if columns is not None and len(columns) <= COLUMNS_SHOWN and columns[0] != "x1":
         print_line(f"coordinates: {', '.join(columns)}")
     print_line()

@@ -130,11 +130,11 @@ class World:
 
     @property
     def arms(self) -> Any:
-        return self.problem.inputs["arms"]
+        return self.problem.stated.arms
 
     @property
     def items(self) -> Any:
-        return self.problem.inputs["items"]
+        return self.problem.stated.items
 
 
 def world_of(problem: DesignProblem, noise: str) -> World:
@@ -153,10 +153,12 @@ def world_of(problem: DesignProblem, noise: str) -> World:
             raise InputError(f"identification takes no {name}; leave it out of the problem")
     if not problem.weight_set.is_simplex:
         raise InputError("identification takes no bounds or constraints on the weights; leave them out of the problem")
-    theta = np.asarray(problem.inputs["theta"], dtype=float)
-    objective = BestArm() if problem.kind == KINDS[0] else LevelSet(problem.inputs["threshold"])
+    theta = np.asarray(problem.stated.theta, dtype=float)
+    threshold, items = problem.stated.threshold, problem.stated.items
+    assert items is not None  # the kinds of oracles have some
+    objective = BestArm() if threshold is None else LevelSet(threshold)
     variance = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
-    truth = true_answer(objective, problem.inputs["items"].values, theta)
+    truth = true_answer(objective, items.values, theta)
     return World(problem, objective, theta, variance, noise, truth)
 
 

@@ -122,7 +122,7 @@ def _solved(request: _Request) -> Allocation:
 
 def _digest(problem: DesignProblem) -> str:
     """A fingerprint of kind, arms, targets and noise."""
-    given = {name: getattr(value, "values", value) for name, value in problem.inputs.items()}
+    given = {name: getattr(value, "values", value) for name, value in problem.stated.arguments().items()}
     if problem.noise_variance is not None:
         given["noise_variance"] = problem.noise_variance
     return " ".join([problem.kind, *(f"{name} {array_digest(given[name], short=True)}" for name in sorted(given))])

@@ -80,7 +80,7 @@ def match_design(
             "list the design by arm, one weight or count each in their order"
         )
     if isinstance(arms, DesignProblem):
-        rows = arms.inputs.get("source", arms.inputs["arms"])
+        rows = arms.stated.arms
     else:
         rows = read_rows(arms, "arms")
     listing = read_listing(coded_alike(rows.matrix, points, "points"))

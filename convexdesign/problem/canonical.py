@@ -218,7 +218,7 @@ def _lifted_coordinates(problem: DesignProblem, found: Canonical) -> Canonical:
 
     The condition of phi is that of the arms squared: what is nearly dependent in x would be lost in phi(x) to rounding.
     """
-    arms = canonicalise(DesignProblem.g_optimal(problem.inputs["source"])).plain
+    arms = canonicalise(DesignProblem.g_optimal(problem.stated.arms)).plain
     basis, inverse = lifted_map(arms.basis), lifted_map(arms.inverse)
     other = restate(problem, basis)
     if other is None:
@@ -363,7 +363,7 @@ def _refuse_aliased(
     problem: DesignProblem, those: str, null: Floats, scale: Floats, tolerance: float, rank: int
 ) -> None:
     aliased = np.flatnonzero(np.linalg.norm(null, axis=1) > tolerance * scale)
-    columns = problem.inputs["arms"].columns
+    columns = problem.rows.columns
     listed = ", ".join(str(k) if columns is None else columns[k] for k in aliased[:12]) + (
         ", ..." * (aliased.size > 12)
     )

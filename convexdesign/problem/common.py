@@ -66,7 +66,6 @@ class ReadCommon:
     prior: Floats | None
     held: ScaledArms | None
     divisor: float
-    n_new: float | None
     weight_set: WeightSet
     given: Mapping[str, Any]
 
@@ -97,7 +96,10 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
         for name in Common.__annotations__
         if name not in ("noise_variance", "costs", "constraints") and common.get(name) is not None
     }
-    return ReadCommon(variance, costs, arms, prior, held, n_new or 1.0, n_new, weight_set, given)
+    for name in ("existing_counts", "prior_information"):
+        if name in given:
+            given[name] = np.asarray(given[name], dtype=float)
+    return ReadCommon(variance, costs, arms, prior, held, n_new or 1.0, weight_set, given)
 
 
 def _without_labels(rows: Rows, common: Common) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def held_exactly(problem: DesignProblem, columns: Floats) -> Floats:
     assert problem.prior is not None
     if problem.divisor == 1.0:
         return congruence(columns, problem.prior)
-    held = np.asarray(problem.inputs["prior_information"], dtype=float)
+    held = np.asarray(problem.stated.prior_information, dtype=float)
     return congruence(columns, (held + held.T) / 2.0) / problem.divisor
 
 

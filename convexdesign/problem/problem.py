@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Unpack
 
@@ -16,6 +16,7 @@ from convexdesign.arms.groups import ResponseRows, read_arms
 from convexdesign.arms.labels import COORDINATES, Labelled, in_order
 from convexdesign.arms.read import Rows, aligned, read_rows, read_vector
 from convexdesign.arms.source import Arms, LiftedArms, ScaledArms
+from convexdesign.deprecation import deprecated
 from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.common import Common, read_common
@@ -24,6 +25,7 @@ from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
+from convexdesign.problem.stated import Stated
 from convexdesign.problem.targets import ResponseTargets, Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 from convexdesign.typing import Floats
@@ -105,9 +107,9 @@ class DesignProblem:
     prior: Floats | None
     held: ScaledArms | None
     divisor: float
-    n_new: float | None
     weight_set: WeightSet
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    stated: Stated
+    rows: Rows
 
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_arms(arms)
@@ -118,7 +120,7 @@ class DesignProblem:
             rows,
             VectorTargets(aims.source, aims.names),
             common,
-            {"targets": aims},
+            Stated(rows, targets=aims),
         )
 
     def _build(
@@ -128,7 +130,7 @@ class DesignProblem:
         rows: Rows,
         targets: Targets,
         common: Common,
-        inputs: Mapping[str, Any],
+        stated: Stated,
         aim: Floats | None = None,
     ) -> None:
         read = read_common(rows, common)
@@ -138,15 +140,15 @@ class DesignProblem:
         put(self, "arms", read.arms)
         put(self, "targets", targets)
         put(self, "aim", np.empty((rows.d, 0)) if aim is None else aim)
-        put(self, "moments", inputs.get("M"))
+        put(self, "moments", stated.M)
         put(self, "noise_variance", read.noise_variance)
         put(self, "costs", read.costs)
         put(self, "prior", read.prior)
         put(self, "held", read.held)
         put(self, "divisor", read.divisor)
-        put(self, "n_new", read.n_new)
         put(self, "weight_set", read.weight_set)
-        put(self, "inputs", {"arms": rows, **inputs, **read.given})
+        put(self, "stated", replace(stated, **read.given))
+        put(self, "rows", rows)
 
     @classmethod
     def _make(cls, kind: str, *args: Any) -> DesignProblem:
@@ -158,7 +160,7 @@ class DesignProblem:
         """The same problem with these upper bounds (n,) on the weights."""
         other = copy(self)
         object.__setattr__(other, "weight_set", replace(self.weight_set, upper=most))
-        object.__setattr__(other, "inputs", {**self.inputs, "max_weight": most})
+        object.__setattr__(other, "stated", replace(self.stated, max_weight=most))
         return other
 
     # ------------------------------------------------------------------ kinds
@@ -177,7 +179,7 @@ class DesignProblem:
         """
         rows = read_arms(arms)
         targets = _own_targets(rows)
-        return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, common, {})
+        return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, common, Stated(rows))
 
     @classmethod
     def variance_g_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -198,8 +200,7 @@ class DesignProblem:
             )
         lifted = _lifted(rows)
         targets = VectorTargets(lifted.source, rows.names, noun="arm")
-        inputs = {"source": rows}
-        return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, inputs)
+        return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, Stated(rows))
 
     @classmethod
     def xy_allocation(
@@ -221,7 +222,7 @@ class DesignProblem:
         if things.n < 2:
             raise InputError("items has one row; an XY-allocation needs at least two items to tell apart")
         targets = PairTargets(things.array("XY-allocation compares every two items"), things.names)
-        return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, {"items": things})
+        return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
 
     @classmethod
     def level_set_allocation(
@@ -240,7 +241,7 @@ class DesignProblem:
         """
         rows, things = _arms_and_items(arms, items)
         targets = VectorTargets(things.source, things.names, noun="item")
-        return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, {"items": things})
+        return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
 
     @classmethod
     def best_arm_oracle(
@@ -273,8 +274,8 @@ class DesignProblem:
             offset=things.source.take(np.array([best]))[0],
             factor=factor,
         )
-        inputs = {"items": things, "theta": theta}
-        return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, common, inputs)
+        stated = Stated(rows, items=things, theta=theta)
+        return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
     def level_set_oracle(
@@ -310,8 +311,8 @@ class DesignProblem:
                 "measurements can place it; move the threshold or remove the item"
             )
         targets = VectorTargets(things.source, things.names, noun="item", factor=1.0 / distance)
-        inputs = {"items": things, "theta": theta, "threshold": float(threshold)}
-        return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, inputs)
+        stated = Stated(rows, items=things, theta=theta, threshold=threshold)
+        return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
     def c_optimal(cls, arms: ArrayLike | Any, direction: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -328,7 +329,7 @@ class DesignProblem:
         if not direction.any():
             raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
         targets = VectorTargets(direction[None, :], noun="direction")
-        return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, common, {"direction": direction})
+        return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, common, Stated(rows, direction=direction))
 
     @classmethod
     def d_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -343,7 +344,7 @@ class DesignProblem:
         """
         rows = read_arms(arms)
         targets = _own_targets(rows)
-        return cls._make("d-optimal", Criterion.D, rows, targets, common, {})
+        return cls._make("d-optimal", Criterion.D, rows, targets, common, Stated(rows))
 
     @classmethod
     def ds_optimal(cls, arms: ArrayLike | Any, interest: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -361,7 +362,7 @@ class DesignProblem:
         rows = read_arms(arms)
         K = _interest(interest, rows)
         targets = VectorTargets(np.ascontiguousarray(K.T), noun="combination of interest")
-        return cls._make("ds-optimal", Criterion.DS, rows, targets, common, {"interest": K}, K)
+        return cls._make("ds-optimal", Criterion.DS, rows, targets, common, Stated(rows, interest=K), K)
 
     @classmethod
     def a_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -376,7 +377,7 @@ class DesignProblem:
         rows = read_arms(arms)
         d = rows.d
         targets = VectorTargets(np.eye(d), rows.columns, noun="coefficient")
-        return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, {}, np.eye(d))
+        return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows), np.eye(d))
 
     @classmethod
     def i_optimal(cls, arms: ArrayLike | Any, region: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -392,7 +393,7 @@ class DesignProblem:
         points = aligned(rows, read_rows(region, "region"), "region")
         targets = VectorTargets(points.source, points.names, noun="point")
         aim = root_of_moments(points.source)
-        return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, {"region": points}, aim)
+        return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows, region=points), aim)
 
     @classmethod
     def average_variance(cls, arms: ArrayLike | Any, M: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -411,7 +412,7 @@ class DesignProblem:
             raise InputError("M is zero: there is nothing to estimate; give a nonzero matrix")
         aim = psd_root(matrix).T
         targets = VectorTargets(np.ascontiguousarray(aim.T), noun="direction of M, number")
-        return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, {"M": matrix}, aim)
+        return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, Stated(rows, M=matrix), aim)
 
     @classmethod
     def e_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
@@ -425,9 +426,23 @@ class DesignProblem:
         """
         rows = read_arms(arms)
         targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
-        return cls._make("e-optimal", Criterion.E, rows, targets, common, {}, np.eye(rows.d))
+        return cls._make("e-optimal", Criterion.E, rows, targets, common, Stated(rows), np.eye(rows.d))
 
     # ------------------------------------------------------------- properties
+
+    @property
+    @deprecated(since="0.2", removed="0.4", instead="problem.stated, whose fields are typed")
+    def inputs(self) -> Mapping[str, Any]:
+        """The constructor's arguments by name; of variance_g_optimal the arms as given are called source."""
+        arguments = self.stated.arguments()
+        return (
+            arguments if self.rows is self.stated.arms else arguments | {"arms": self.rows, "source": self.stated.arms}
+        )
+
+    @property
+    def n_new(self) -> float | None:
+        """The number of new measurements planned beside information held; None where nothing is held."""
+        return self.stated.n_new
 
     @property
     def n_arms(self) -> int:
@@ -436,13 +451,12 @@ class DesignProblem:
     @property
     def responses(self) -> int:
         """How many responses one measurement of an arm has; 1 for ordinary arms."""
-        responses: int = self.inputs["arms"].responses
-        return responses
+        return self.rows.responses
 
     @property
     def is_kiefer_wolfowitz(self) -> bool:
         """Whether the targets are exactly a common multiple of the y_i, so that the optimal value is s^2 rank."""
-        if isinstance(self.inputs["arms"], ResponseRows):
+        if self.responses > 1:
             return False  # the theorem is on tr(X_i'A^-1X_i), not on the worst response
         if self.kind not in ("g-optimal", "variance-g-optimal") or self.prior is not None or self.costs is not None:
             return False
@@ -464,7 +478,7 @@ class DesignProblem:
 
     def __repr__(self) -> str:
         noise = "" if self.noise_variance is None else ", noise per arm"
-        responses = f" with {self.inputs['arms'].how_many}" if self.responses > 1 else ""
+        responses = f" with {self.rows.how_many}" if self.responses > 1 else ""
         return f"DesignProblem({self.kind}: {self.arms.n} arms in R^{self.arms.d}{responses}, {self.targets.m} targets{noise})"
 
 

@@ -57,11 +57,11 @@ def as_given(problem: DesignProblem, index: Indices) -> tuple[Floats, ...]:
         index = np.append(index, _counted(problem))
     lifted = problem.kind == "variance-g-optimal" and problem.arms.d == _lifted_width(problem)
     parts: tuple[Floats, ...] = (
-        _in_parts(problem.inputs["source"].source.take(index)) if lifted else (stacked(arms.take(index)),)
+        _in_parts(problem.stated.arms.source.take(index)) if lifted else (stacked(arms.take(index)),)
     )
     if problem.prior is None or problem.held is not None:
         return parts
-    matrix = np.asarray(problem.inputs["prior_information"], dtype=float)
+    matrix = np.asarray(problem.stated.prior_information, dtype=float)
     return np.vstack([parts[0], matrix]), *(np.vstack([part, np.zeros_like(matrix)]) for part in parts[1:])
 
 
@@ -71,11 +71,11 @@ def _unscaled(arms: Arms) -> Arms:
 
 def _counted(problem: DesignProblem) -> Indices:
     """The arms whose counts make up the information held."""
-    return np.flatnonzero(np.asarray(problem.inputs["existing_counts"], dtype=float))
+    return np.flatnonzero(np.asarray(problem.stated.existing_counts, dtype=float))
 
 
 def _lifted_width(problem: DesignProblem) -> int:
-    d = problem.inputs["source"].d
+    d = problem.stated.arms.d
     return int(d * (d + 1) // 2)
 
 
@@ -106,7 +106,7 @@ def restate(problem: DesignProblem, basis: Floats) -> DesignProblem | None:
     """The problem in the coordinates W (d, r); None where its targets are of a kind that cannot be written in others."""
     lifted = None
     if problem.kind == "variance-g-optimal":
-        lifted = _mapped(problem.inputs["source"].source, partial(_lifted_image, basis=basis), basis.shape[1])
+        lifted = _mapped(problem.stated.arms.source, partial(_lifted_image, basis=basis), basis.shape[1])
     targets = _targets(problem.targets, basis, lifted)
     if targets is None:
         return None
@@ -174,7 +174,8 @@ def _sum_of_squares(rows: Arms) -> Floats:
 def _aim(other: DesignProblem, problem: DesignProblem, basis: Floats) -> Floats:
     """The aim L of the criterion in the new coordinates, from what it was made of where it was rounded."""
     if problem.kind == "i-optimal":
-        return root_of_moments(_rows(problem.inputs["region"].source, basis))
+        assert problem.stated.region is not None
+        return root_of_moments(_rows(problem.stated.region.source, basis))
     if other.moments is not None:
         return np.asarray(psd_root(other.moments).T)
     return product(np.ascontiguousarray(problem.aim.T), basis).T

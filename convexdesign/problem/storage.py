@@ -33,9 +33,7 @@ def problem_to_json(problem: DesignProblem, beside: Path) -> dict[str, Any]:
             "a problem with a callable constraint cannot be saved: a file cannot hold code; state linear constraints "
             "G w <= h in a problem file instead"
         )
-    inputs = dict(problem.inputs)
-    if problem.kind == "variance-g-optimal":
-        inputs["arms"] = inputs.pop("source")
+    inputs = problem.stated.arguments()
     if "items" in inputs and inputs["items"] is inputs["arms"]:
         del inputs["items"]
     out: dict[str, Any] = {"kind": problem.kind}

@@ -192,7 +192,7 @@ def _held(
     problem: DesignProblem, exact: ExactProblem, arms: list[list[Any]], noise: list[Any]
 ) -> list[list[Any]] | None:
     """Information held divided by n_new: of counts made with exactly these noise variances, where there are counts."""
-    counts = problem.inputs.get("existing_counts")
+    counts = problem.stated.existing_counts
     if counts is None or exact.prior is None:
         return exact.prior
     made = [(_double(c) / s, x) for c, s, x in zip(np.asarray(counts, dtype=float), noise, arms, strict=True) if c]

@@ -74,7 +74,7 @@ def read_exactly(problem: DesignProblem) -> ExactProblem:
         raise InputError(SEVERAL_RESPONSES)
     # phi(x) may be held as rounded products; it is read from the arms as given.
     lifted = problem.kind == "variance-g-optimal"
-    arms = ExactRows(problem.inputs["source"].source, lifted=True) if lifted else _rows(problem.arms)
+    arms = ExactRows(problem.stated.arms.source, lifted=True) if lifted else _rows(problem.arms)
     scale, no_target = None, None
     targets = problem.targets
     if isinstance(targets, PairTargets):
@@ -82,8 +82,8 @@ def read_exactly(problem: DesignProblem) -> ExactProblem:
     elif isinstance(targets, VectorTargets):
         vectors, pairs = arms if lifted else _rows(targets.source, targets.offset), False
         if targets.factor is not None:
-            theta = np.asarray(problem.inputs["theta"], dtype=float)
-            scale = Scale(vectors, theta, float(problem.inputs.get("threshold", 0.0)))
+            theta = np.asarray(problem.stated.theta, dtype=float)
+            scale = Scale(vectors, theta, problem.stated.threshold or 0.0)
             zero = np.flatnonzero(targets.factor == 0)
             no_target = int(zero[0]) if zero.size else None
     else:
@@ -107,9 +107,9 @@ def _prior(problem: DesignProblem, arms: ExactRows) -> list[list[Any]] | None:
         return None
     d = arms.d
     planned = fmpq(*float(problem.n_new).as_integer_ratio())
-    counts = problem.inputs.get("existing_counts")
+    counts = problem.stated.existing_counts
     if counts is None:
-        given = np.asarray(problem.inputs["prior_information"], dtype=float)
+        given = np.asarray(problem.stated.prior_information, dtype=float)
         G = exact_rationals(given)
         held = [[(G[a][b] + G[b][a]) / (2 * planned) for b in range(d)] for a in range(d)]
         _refuse_indefinite(held)

@@ -85,8 +85,9 @@ def _given(problem: DesignProblem) -> Any:
     if problem.kind == "a-optimal":
         return fmpq_mat(d, d, [int(a == b) for a in range(d) for b in range(d)])
     if problem.kind == "i-optimal":
-        return _second_moments(ExactRows(problem.inputs["region"].source))
-    M = exact_rationals(np.asarray(problem.inputs["M"], dtype=float))
+        assert problem.stated.region is not None
+        return _second_moments(ExactRows(problem.stated.region.source))
+    M = exact_rationals(np.asarray(problem.stated.M, dtype=float))
     return fmpq_mat([[(M[a][b] + M[b][a]) / 2 for b in range(d)] for a in range(d)])
 
 

@@ -73,7 +73,7 @@ def exactly_unmeasured(canonical: Canonical, weights: Floats) -> int | None:
 
 def _unmeasured(problem: DesignProblem, support: Indices, prime: int) -> int | None:
     d = problem.arms.d
-    counts = problem.inputs.get("existing_counts")
+    counts = problem.stated.existing_counts
     if counts is not None and problem.prior is not None:
         support = np.union1d(support, np.flatnonzero(np.asarray(counts, dtype=float)))
     wanted = _wanted(problem)
@@ -84,7 +84,7 @@ def _unmeasured(problem: DesignProblem, support: Indices, prime: int) -> int | N
         return None
     span = _Span(prime, d)
     if problem.prior is not None and counts is None:
-        span.add(residues(np.asarray(problem.inputs["prior_information"], dtype=float), prime))
+        span.add(residues(np.asarray(problem.stated.prior_information, dtype=float), prime))
     for start in range(0, support.size, BLOCK):
         if span.rank == d:
             return -1
@@ -153,11 +153,11 @@ def _differences(source: Arms, offset: Floats | None, index: Indices, prime: int
 
 def _arms(problem: DesignProblem, index: Indices, prime: int) -> Counts:
     """The arms as given, modulo the prime, response by response: noise and costs change no span."""
-    given = problem.inputs["arms"]
+    given = problem.rows
     if isinstance(given, ResponseRows):
         return residues(given.values[index].transpose(0, 2, 1).reshape(-1, problem.arms.d), prime)
     if problem.kind == "variance-g-optimal":
-        return _phi(residues(problem.inputs["source"].source.take(index), prime), prime)
+        return _phi(residues(problem.stated.arms.source.take(index), prime), prime)
     return residues(_unscaled(problem.arms).take(index), prime)
 
 

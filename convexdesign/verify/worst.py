@@ -66,7 +66,7 @@ def worst_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int) ->
 def _own_variances(canonical: Canonical, at: Evaluation, index: Indices) -> Floats:
     """x'A(w)^+ x of the arms at the indices, of several responses the largest, where they are measured."""
     problem = canonical.problem
-    given = problem.inputs["arms"]
+    given = problem.rows
     if isinstance(given, ResponseRows):
         groups = given.values[index].transpose(0, 2, 1)
         images = canonical.rows_inward(groups.reshape(-1, groups.shape[2])) @ at.factor
@@ -122,7 +122,7 @@ def _missing_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int)
 def _worst_combinations(canonical: Canonical, at: Evaluation, k: int) -> tuple[list[str], Floats]:
     """The eigenvectors of A(w)^-1 with the largest eigenvalues, written out as combinations of coefficients."""
     given, factor = canonical.given, canonical.outward(at.factor)
-    names = given.inputs["arms"].columns or [f"[{j}]" for j in range(given.arms.d)]
+    names = given.rows.columns or [f"[{j}]" for j in range(given.arms.d)]
     null = np.linalg.qr(canonical.outward(at.null))[0]
     # Any inverse on the range becomes the Moore-Penrose one between projections onto it.
     left, size, _ = np.linalg.svd(factor - null @ (null.T @ factor), full_matrices=False)

@@ -215,7 +215,7 @@ def test_no_column_is_lost_as_a_name_of_rows(frame, message):
 def test_a_table_that_was_read_is_taken_and_a_path_says_how(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("n,x,y\na,1,0\nb,0,1\n", encoding="utf-8")
-    rows = P.d_optimal(read_table(path)).inputs["arms"]
+    rows = P.d_optimal(read_table(path)).rows
     assert (rows.names, rows.columns) == (("a", "b"), ("x", "y"))
     with pytest.raises(cd.InputError, match="read_table"):
         P.d_optimal(path)

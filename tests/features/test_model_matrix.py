@@ -37,12 +37,10 @@ def test_predictions_over_a_region_do_not_depend_on_the_basis(formula):
 @pytest.mark.parametrize("formula", QUADRATICS)
 def test_rows_selected_from_a_region_keep_their_settings(formula):
     arms, region = model_matrix(ARMS, formula), model_matrix(REGION, formula)
-    part = P.i_optimal(arms, region.iloc[[4, 1]]).inputs["region"].values
+    part = P.i_optimal(arms, region.iloc[[4, 1]]).stated.region.values
     np.testing.assert_allclose(part, arms.spec.apply(REGION.iloc[[4, 1]]).to_numpy(), rtol=1e-12)
     again = pickle.loads(pickle.dumps(arms))
-    np.testing.assert_array_equal(
-        P.i_optimal(again, region).inputs["region"].values, arms.spec.apply(REGION).to_numpy()
-    )
+    np.testing.assert_array_equal(P.i_optimal(again, region).stated.region.values, arms.spec.apply(REGION).to_numpy())
 
 
 def test_a_region_changed_after_it_was_coded_is_refused():
@@ -59,7 +57,7 @@ def test_a_region_changed_after_it_was_coded_is_refused():
 def test_levels_are_those_of_the_arms():
     arms = model_matrix(LEVELS, "c + t")
     only_b = pd.DataFrame({"c": ["B", "B"], "t": [0.5, 1.0]})
-    coded = P.i_optimal(arms, model_matrix(only_b, "c + t")).inputs["region"].values
+    coded = P.i_optimal(arms, model_matrix(only_b, "c + t")).stated.region.values
     np.testing.assert_array_equal(coded, [[1, 1, 0.5], [1, 1, 1.0]])
     strange = pd.DataFrame({"c": ["B", "C"], "t": [0.0, 1.0]}, index=list("pq"))
     with pytest.raises(cd.InputError, match=r"region: column 'c' is 'C' in row q, but its levels .* are A, B"):

@@ -141,7 +141,7 @@ def test_columns_named_in_another_order_are_never_taken_by_position(field, arms,
         file = load_problem(path)
         unit = Fraction(problem.arms[0][0]) / Fraction(float(file.arms.values[0, 0]))
         if field == "items":
-            items = file.problem().inputs["items"].values
+            items = file.problem().stated.items.values
             assert [[x / unit for x in row] for row in problem.vectors] == items.tolist()
         else:
             assert [float(p) for p in problem.prices] == pytest.approx(

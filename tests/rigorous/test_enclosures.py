@@ -195,7 +195,7 @@ def stated(kind, X, T, arms, V, common, prices, held, rng):
         "E": lambda: (P.e_optimal(X, **common), one, least_eigenvalue),
     }[kind]()
     if wanted is None:
-        wanted = table(make.inputs["direction"][None, :])
+        wanted = table(make.stated.direction[None, :])
     if kind == "D":
         wanted = fmpq_mat(T.tolist() + held.tolist())
     return Stated(make, arms, prices, held, wanted, value or of_rows(wanted))

@@ -69,7 +69,7 @@ def create(
     objective = _objective(problem, level)
     variances = _variances(line, problem, variance_bounds, known_variances, burn_in)
     options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, "budget": budget, "burn_in": burn_in}
-    made = line.make(problem.inputs["arms"], problem.inputs.get("items"), objective, **options, **variances)
+    made = line.make(problem.stated.arms, problem.stated.items, objective, **options, **variances)
     with Experiment.create(store, made) as x:
         state = x.status()
     document: dict[str, Any] = {
@@ -122,7 +122,7 @@ def _objective(problem: DesignProblem, level: float | None) -> Any:
             raise InputError(f"--level is for level sets, and the problem is of kind {problem.kind}")
         return BestArm()
     if problem.kind in LEVEL_SET:
-        stated = problem.inputs.get("threshold", level)
+        stated = level if problem.stated.threshold is None else problem.stated.threshold
         if stated is None:
             raise InputError(f"a {problem.kind} states no threshold; give --level")
         return LevelSet(float(stated))
