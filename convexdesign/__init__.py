@@ -8,11 +8,11 @@
 
 import logging
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from convexdesign.certificate import Certificate
 from convexdesign.design import Design, ExactDesign, Status
-from convexdesign.efficiencies import efficiencies
+from convexdesign.efficiency_table import efficiencies
 from convexdesign.errors import (
     ConflictError,
     ConvergenceWarning,
@@ -25,8 +25,25 @@ from convexdesign.errors import (
 )
 from convexdesign.matching import match_design
 from convexdesign.problem import BlockArms, DesignProblem
-from convexdesign.solve import solve
-from convexdesign.verify import Improvement, Verification, verify
+from convexdesign.solving import solve
+from convexdesign.verification import Improvement, Verification, verify
+
+if TYPE_CHECKING:
+    from convexdesign import (
+        estimation,
+        experiment,
+        explore,
+        features,
+        identification,
+        instances,
+        plotting,
+        problemfile,
+        rigorous,
+        rounding,
+        simulation,
+        tables,
+    )
+    from convexdesign.experiment import Experiment
 
 __all__ = [
     "BlockArms",
@@ -38,6 +55,7 @@ __all__ = [
     "Design",
     "DesignProblem",
     "ExactDesign",
+    "Experiment",
     "Improvement",
     "InputError",
     "SolverError",
@@ -46,8 +64,20 @@ __all__ = [
     "UnidentifiableError",
     "Verification",
     "efficiencies",
+    "estimation",
+    "experiment",
+    "explore",
+    "features",
+    "identification",
+    "instances",
     "match_design",
+    "plotting",
+    "problemfile",
+    "rigorous",
+    "rounding",
+    "simulation",
     "solve",
+    "tables",
     "verify",
 ]
 
@@ -56,18 +86,15 @@ __version__ = "0.1.0"
 # The application decides what becomes of what is logged.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
-# Imported on first use, so that `import convexdesign` costs NumPy and little more.
-_SUBPACKAGES = ("estimation", "experiment", "features", "identification", "instances", "simulation")
-_NAMES = {"Experiment": "convexdesign.experiment"}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBPACKAGES:
+    """What is imported on first use, so that `import convexdesign` costs NumPy and little more."""
+    if name == "Experiment":
+        return import_module("convexdesign.experiment").Experiment
+    if name in __all__:
         return import_module(f"convexdesign.{name}")
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'convexdesign' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBPACKAGES, *_NAMES})
+    return sorted([*__all__, "__version__"])

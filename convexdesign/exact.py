@@ -118,7 +118,7 @@ def round_design(
     is named).
     """
     from convexdesign.rounding import Method, limits, round_weights
-    from convexdesign.rounding.limits import whole_total
+    from convexdesign.rounding.count_limits import whole_total
 
     choice(method, METHODS, "method")
     if not real(time_limit) > 0:

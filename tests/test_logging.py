@@ -37,7 +37,7 @@ def test_the_application_may_listen(problem, caplog, capsys):
         heard = list(caplog.records)
         cd.solve(problem, verbose=True)
     assert heard
-    assert {(r.name, r.levelno) for r in caplog.records} == {("convexdesign.solve", logging.INFO)}
+    assert {(r.name, r.levelno) for r in caplog.records} == {("convexdesign.solving", logging.INFO)}
     assert len(caplog.records) == 2 * len(heard)
     assert len(capsys.readouterr().err.splitlines()) == len(heard)
 
@@ -45,4 +45,4 @@ def test_the_application_may_listen(problem, caplog, capsys):
 def test_the_library_attaches_nothing_that_writes():
     log = logging.getLogger("convexdesign")
     assert [type(handler) for handler in log.handlers] == [logging.NullHandler]
-    assert logging.getLogger("convexdesign.solve").handlers == []
+    assert logging.getLogger("convexdesign.solving").handlers == []

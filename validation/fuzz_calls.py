@@ -189,7 +189,7 @@ def calls() -> dict[str, Call]:
     prior = {"prior_information": EYE, "n_new": 5}
     ident: dict[str, Any] = {"arms": ARMS, "items": ARMS, "objective": I.BestArm(), "delta": 0.05}
     bounds = {"variance_bounds": (0.5, 2.0)}
-    truth = {"theta": [1.0, 0.2], "noise_variance": [1.0, 1.0, 1.0]}
+    truth: dict[str, Any] = {"theta": [1.0, 0.2], "noise_variance": [1.0, 1.0, 1.0]}
     return {
         "DesignProblem": Call(P, {"arms": ARMS, "targets": EYE, **common}),
         "g_optimal": Call(P.g_optimal, {"arms": ARMS, **common}),

@@ -18,7 +18,7 @@ from convexdesign.cli.report import design_document
 if TYPE_CHECKING:
     from convexdesign.design import Design
     from convexdesign.problemfile import ProblemFile
-    from convexdesign.verify import Verification
+    from convexdesign.verification import Verification
 
 __all__ = ["demo"]
 
@@ -39,8 +39,8 @@ def demo(
     unequally noisy. One design knows the noise; the other is the best for equal noise, and is then judged by the
     true one.
     """
-    from convexdesign.solve import solve
-    from convexdesign.verify import verify
+    from convexdesign.solving import solve
+    from convexdesign.verification import verify
 
     check_picture(plot)
     file = find_problem(PROBLEM)

@@ -59,8 +59,8 @@ def efficiencies(
 
     Exits with 0 when every efficiency that exists is known to 1e-4, with 3 otherwise: so where an optimum is out of reach.
     """
-    from convexdesign.efficiencies import CRITERIA
-    from convexdesign.efficiencies import efficiencies as tabulate
+    from convexdesign.efficiency_table import CRITERIA
+    from convexdesign.efficiency_table import efficiencies as tabulate
 
     if arms.suffix.lower() == ".toml":
         raise InputError(

@@ -86,7 +86,7 @@ def round_(
 def find_design(stated: ProblemOptions, tol: float) -> Design:
     """The design saved in a .json file, or the best one for the problem stated."""
     from convexdesign.design import Design
-    from convexdesign.solve import solve
+    from convexdesign.solving import solve
 
     path = Path(stated.source)
     if path.suffix.lower() != ".json":

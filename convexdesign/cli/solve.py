@@ -55,7 +55,7 @@ def solve(
     Exits with 0 when the gap is proven to be within --tol, with 3 when it is not (the best design found is
     printed and written all the same).
     """
-    from convexdesign.solve import solve as solve_problem
+    from convexdesign.solving import solve as solve_problem
 
     check_writable(output, "--output")
     check_picture(plot)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convexdesign.problem import DesignProblem
-    from convexdesign.verify import Verification
+    from convexdesign.verification import Verification
 
 __all__ = ["verify"]
 
@@ -87,7 +87,7 @@ def verify(
     Exits with 0 when the efficiency is known to 1e-4 and, with --tol, within it; with 3 otherwise, and where the weights
     break the problem's constraints on them.
     """
-    from convexdesign.verify import verify as verify_design
+    from convexdesign.verification import verify as verify_design
 
     if tol is not None and not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
@@ -128,7 +128,7 @@ def verify(
 
 def summing_to_one(values: NDArray[np.float64], path: Path, normalise: bool) -> NDArray[np.float64]:
     """The weights, divided by their sum where that is wanted; InputError where it is needed."""
-    from convexdesign.verify.efficiency import SUM_TOLERANCE
+    from convexdesign.verification.efficiency import SUM_TOLERANCE
 
     total = float(values.sum())
     if normalise and total > 0:

@@ -13,7 +13,7 @@ from convexdesign.estimation.error_bound import (
     variance_range,
 )
 from convexdesign.estimation.head import Head, HeadPlan, Proportions, plan_head
-from convexdesign.estimation.least_squares import LinearFit, least_squares
+from convexdesign.estimation.linear_fit import LinearFit, least_squares
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.tables import observations_from_aggregates, observations_from_csv, observations_from_frame
 from convexdesign.estimation.variance_model import VarianceModel, chi_square_intervals, model_variances

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from convexdesign.arguments import real_array, shown
 from convexdesign.errors import InputError
 from convexdesign.estimation.error_bound import largest, separate_arm_error_bound
-from convexdesign.estimation.least_squares import least_squares
+from convexdesign.estimation.linear_fit import least_squares
 from convexdesign.estimation.observations import Observations, arm_indices
 from convexdesign.estimation.row_space import row_space
 from convexdesign.estimation.variance_model import (

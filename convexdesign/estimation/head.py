@@ -18,7 +18,7 @@ from convexdesign.estimation.error_bound import (
     paper_error_bound,
     sharp_error_bound_in_coordinates,
 )
-from convexdesign.estimation.least_squares import least_squares
+from convexdesign.estimation.linear_fit import least_squares
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import row_space
 from convexdesign.estimation.variance_model import (
@@ -91,7 +91,7 @@ def plan_head(arms: Any, tol: float = DESIGN_TOLERANCE, proportions: Proportions
     Both are thinned to at most r(r+1)/2 + 1 arms at no loss (Caratheodory), since rounding costs up to a pull an arm.
     proportions: solves a problem to a gap; `solve` where None. Source: Weltz et al. (2023), algorithm HEAD.
     """
-    from convexdesign.rounding.sparsify import sparsify
+    from convexdesign.rounding.sparsification import sparsify
 
     if not 0 < real(tol) < 1:
         raise InputError(f"tol is {shown(tol)}; give a relative gap strictly between 0 and 1, such as 1e-4")
@@ -107,7 +107,7 @@ def plan_head(arms: Any, tol: float = DESIGN_TOLERANCE, proportions: Proportions
 
 
 def _solved(problem: DesignProblem, tol: float) -> Floats:
-    from convexdesign.solve import solve
+    from convexdesign.solving import solve
 
     return solve(problem, tol=tol).weights
 
@@ -191,8 +191,8 @@ def _same_arms(plan: HeadPlan, arms: Any) -> HeadPlan:
 
 
 def _apportioned(rows: Floats, weights: Floats, total: int) -> Counts:
-    from convexdesign.rounding.apportion import apportion
-    from convexdesign.rounding.limits import completing_arms, limits
+    from convexdesign.rounding.apportionment import apportion
+    from convexdesign.rounding.count_limits import completing_arms, limits
 
     bounds = limits(total, weights.size)
     if total < np.count_nonzero(weights):

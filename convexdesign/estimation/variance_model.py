@@ -14,7 +14,7 @@ from convexdesign.arms.read import Rows, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.asktell import AskTell
 from convexdesign.estimation.error_bound import variance_range
-from convexdesign.estimation.least_squares import least_squares
+from convexdesign.estimation.linear_fit import least_squares
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.features import phi, unvech

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from convexdesign.experiment.check import Report, check
+from convexdesign.experiment.checking import Report, check
 from convexdesign.experiment.experiment import Experiment
 from convexdesign.experiment.ledger import Phase
 from convexdesign.experiment.listing import ExperimentEntry, experiments_in
-from convexdesign.experiment.recover import Recovery, recover
+from convexdesign.experiment.recovery import Recovery, recover
 from convexdesign.experiment.status import ExperimentStatus
 from convexdesign.experiment.validation import TellResult
 

@@ -19,7 +19,7 @@ from convexdesign.judging import better, judged
 from convexdesign.outcome import Outcome, Stats
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
 from convexdesign.programs.prover import prover
-from convexdesign.solve import solve
+from convexdesign.solving import solve
 from convexdesign.typing import Floats
 
 __all__ = ["LAST_DESIGN", "METHODS", "Attempt", "Designer"]

@@ -6,9 +6,9 @@ itself (`convexdesign explore`, or `Explorer` in a notebook) needs the extra `ex
 
 from typing import Any
 
-from convexdesign.explore.program import program
+from convexdesign.explore.script import program
 from convexdesign.explore.state import EXAMPLES, PROBLEMS, State
-from convexdesign.explore.view import View, view
+from convexdesign.explore.views import View, view
 
 __all__ = ["EXAMPLES", "PROBLEMS", "State", "View", "program", "view"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.explore.program import program
+from convexdesign.explore.script import program
 from convexdesign.explore.state import EXAMPLES, PROBLEMS
-from convexdesign.explore.view import Blind, View
+from convexdesign.explore.views import Blind, View
 from convexdesign.plotting.allocation import percent
 from convexdesign.problem import Criterion
 from convexdesign.problem.kinds import KINDS

@@ -18,7 +18,7 @@ import traitlets
 from convexdesign.errors import InputError
 from convexdesign.explore.page import choices, examples, page, trouble
 from convexdesign.explore.state import State
-from convexdesign.explore.view import view
+from convexdesign.explore.views import view
 
 __all__ = ["Explorer", "answer"]
 

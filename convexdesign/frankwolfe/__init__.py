@@ -2,7 +2,7 @@
 method for smooth criteria with bounds on the weights."""
 
 from convexdesign.frankwolfe.bounded import interior_point, is_for
-from convexdesign.frankwolfe.classic import classic
+from convexdesign.frankwolfe.classic_methods import classic
 from convexdesign.frankwolfe.corrective_minimax import correct_minimax
 from convexdesign.frankwolfe.fully_corrective import frank_wolfe
 from convexdesign.frankwolfe.screen import Sizes

@@ -14,7 +14,7 @@ from convexdesign.digest import array_digest
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.rounding import sparsify
-from convexdesign.solve import solve
+from convexdesign.solving import solve
 from convexdesign.typing import Floats
 
 __all__ = ["Allocation", "DesignSolver", "allocate", "packed", "thinned", "unpacked", "value_on"]

@@ -17,7 +17,7 @@ from convexdesign.arms.read import read_vector
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.files import read_regular, write_text
 from convexdesign.problemfile.load import load_problem
-from convexdesign.solve import solve
+from convexdesign.solving import solve
 
 __all__ = ["check_certificate", "write_certificate"]
 

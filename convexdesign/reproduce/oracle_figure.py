@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from convexdesign.problem import DesignProblem
-from convexdesign.solve import solve
+from convexdesign.solving import solve
 
 if TYPE_CHECKING:
     import pandas as pd

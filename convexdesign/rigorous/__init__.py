@@ -2,7 +2,7 @@
 
 from convexdesign.rigorous import check
 from convexdesign.rigorous.balls import precision
-from convexdesign.rigorous.certify import certify
-from convexdesign.rigorous.prove import Proof, Prover, prove, strengthened, upper_efficiency
+from convexdesign.rigorous.certifying import certify
+from convexdesign.rigorous.proving import Proof, Prover, prove, strengthened, upper_efficiency
 
 __all__ = ["Proof", "Prover", "certify", "check", "precision", "prove", "strengthened", "upper_efficiency"]

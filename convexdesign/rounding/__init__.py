@@ -1,6 +1,7 @@
 """From weights to whole numbers of pulls, on arrays in whitened coordinates; every result is re-evaluated."""
 
-from convexdesign.rounding.apportion import apportion, round_up
+from convexdesign.rounding.apportionment import apportion, round_up
+from convexdesign.rounding.count_limits import Limits, limits
 from convexdesign.rounding.criterion import (
     AverageVariance,
     Criterion,
@@ -12,11 +13,10 @@ from convexdesign.rounding.criterion import (
     TransformedTargets,
     Volume,
 )
-from convexdesign.rounding.exchange import exchange
-from convexdesign.rounding.limits import Limits, limits
+from convexdesign.rounding.local_exchange import exchange
 from convexdesign.rounding.optimal import Proven, prove_optimal
-from convexdesign.rounding.regret import regret, regret_guarantee
-from convexdesign.rounding.sparsify import sparsify
+from convexdesign.rounding.regret_minimisation import regret, regret_guarantee
+from convexdesign.rounding.sparsification import sparsify
 from convexdesign.rounding.whole import Method, Whole, round_weights
 
 __all__ = [

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from convexdesign.arms.groups import squares, stacked
 from convexdesign.errors import InputError
+from convexdesign.rounding.count_limits import Limits, measured_anyway, null_space
 from convexdesign.rounding.criterion import Criterion
-from convexdesign.rounding.limits import Limits, measured_anyway, null_space
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["sufficient_sets"]

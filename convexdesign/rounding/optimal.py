@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.errors import ConvexDesignError, SolverError
+from convexdesign.rounding.count_limits import Limits
 from convexdesign.rounding.criterion import (
     Criterion,
     information,
@@ -31,7 +32,6 @@ from convexdesign.rounding.criterion import (
     pseudo_inverse_factor,
     value_on_range,
 )
-from convexdesign.rounding.limits import Limits
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Proven", "prove_optimal"]

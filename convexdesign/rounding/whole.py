@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arms.groups import squares
 from convexdesign.errors import InputError
-from convexdesign.rounding.apportion import apportion, round_up
+from convexdesign.rounding.apportionment import apportion, round_up
+from convexdesign.rounding.count_limits import Limits, completing_arms, limits
 from convexdesign.rounding.criterion import Criterion, information, measured_range, value_on_range
-from convexdesign.rounding.exchange import exchange
 from convexdesign.rounding.fewest import sufficient_sets
-from convexdesign.rounding.limits import Limits, completing_arms, limits
+from convexdesign.rounding.local_exchange import exchange
 from convexdesign.rounding.optimal import prove_optimal
-from convexdesign.rounding.regret import regret
+from convexdesign.rounding.regret_minimisation import regret
 from convexdesign.rounding.remembering import Remembering
-from convexdesign.rounding.sparsify import sparsify
+from convexdesign.rounding.sparsification import sparsify
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Method", "Whole", "round_weights"]

@@ -1,8 +1,8 @@
 """Simulated worlds for ask/tell algorithms, single runs, and replications that any machine repeats exactly."""
 
-from convexdesign.simulation.compare import compare, comparison_rows, comparison_table
+from convexdesign.simulation.comparison import compare, comparison_rows, comparison_table
 from convexdesign.simulation.environment import LinearEnvironment
-from convexdesign.simulation.replicate import (
+from convexdesign.simulation.replication import (
     AsksAndTells,
     Pullable,
     ReplicationError,

@@ -124,7 +124,7 @@ def public_names(subject: Subject) -> tuple[str, ...]:
     if subject.names == ERRORS:
         return tuple(errors)
     if subject.names == OTHERS:
-        taken = {n for s in SUBJECTS if s.module == subject.module for n in s.names or ()}
+        taken = {n for s in SUBJECTS if s.module == subject.module for n in s.names or ()} | {"Experiment"}
         return tuple(n for n in exported if n not in taken and n not in errors)
     return tuple(exported) if subject.names is None else subject.names
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from convexdesign.problemfile import KINDS, library, load_problem
-from convexdesign.problemfile.library import folder
+from convexdesign.problemfile.catalogue import folder
 
 __all__ = ["current", "page"]
 

@@ -15,7 +15,7 @@ import pytest
 from flint import arb, fmpq, fmpq_mat
 
 import convexdesign as cd
-from convexdesign.verify.allowed import exactly_allowed
+from convexdesign.verification.allowed import exactly_allowed
 
 P = cd.DesignProblem
 BITS = 256

@@ -9,7 +9,7 @@ import pytest
 from small_counts import best_by_enumeration, tiny_problem
 
 from convexdesign.rounding import AverageVariance, MatrixTargets, Method, Minimax, Volume, prove_optimal, round_weights
-from convexdesign.rounding.limits import limits
+from convexdesign.rounding.count_limits import limits
 
 
 @pytest.mark.parametrize("block", range(4))

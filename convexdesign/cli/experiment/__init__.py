@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from convexdesign.cli.experiment.changes import amend, mark_missing, tell, withdraw
-from convexdesign.cli.experiment.create import create
+from convexdesign.cli.experiment.creation import create
 from convexdesign.cli.experiment.notes import list_, note
 from convexdesign.cli.experiment.record import check, export, recover
 from convexdesign.cli.experiment.state import ask, result, status

@@ -20,9 +20,9 @@ from convexdesign.identification.objectives import BestArm, LevelSet, Objective
 from convexdesign.plotting.plane import ellipse_data
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.kinds import KINDS
-from convexdesign.solve import solve
+from convexdesign.solving import solve
 from convexdesign.typing import Floats
-from convexdesign.verify.equivalence import Sensitivities, sensitivities
+from convexdesign.verification.equivalence import Sensitivities, sensitivities
 
 __all__ = ["Blind", "Samples", "View", "objective_of", "problem_of", "view"]
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 import convexdesign as cd
 from convexdesign.problem.weights import WeightSet
-from convexdesign.verify.allowed import exactly_allowed, is_exactly_allowed
+from convexdesign.verification.allowed import exactly_allowed, is_exactly_allowed
 
 
 def keeps(W, w):

@@ -8,9 +8,9 @@ import pytest
 import convexdesign as cd
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import canonicalise
-from convexdesign.verify.derivatives import Derivatives
-from convexdesign.verify.equivalence import sensitivities
-from convexdesign.verify.improvement import measures
+from convexdesign.verification.derivatives import Derivatives
+from convexdesign.verification.equivalence import sensitivities
+from convexdesign.verification.improvement import measures
 
 P = cd.DesignProblem
 RNG = np.random.default_rng(17)

@@ -11,8 +11,8 @@ from convexdesign.errors import SolverError
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats
-from convexdesign.verify.balance import balance
-from convexdesign.verify.derivatives import Derivatives, outside_range
+from convexdesign.verification.balance import balance
+from convexdesign.verification.derivatives import Derivatives, outside_range
 
 __all__ = ["Improvement", "cure", "improvement", "measures", "unmeasured_target"]
 

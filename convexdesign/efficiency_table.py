@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from convexdesign.arms.groups import ResponseRows, read_arms
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem import DesignProblem
-from convexdesign.verify import verify
+from convexdesign.verification import verify
 
 if TYPE_CHECKING:
     import pandas

@@ -12,8 +12,8 @@ from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.problem.targets import largest
 from convexdesign.typing import Floats, Indices
-from convexdesign.verify.derivatives import Derivatives, outside_range
-from convexdesign.verify.improvement import cure, measures
+from convexdesign.verification.derivatives import Derivatives, outside_range
+from convexdesign.verification.improvement import cure, measures
 
 if TYPE_CHECKING:
     import pandas

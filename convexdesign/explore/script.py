@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convexdesign.explore.state import PROBLEMS, State
-from convexdesign.explore.view import View
+from convexdesign.explore.views import View
 from convexdesign.problem.kinds import KINDS
 
 __all__ = ["program"]

@@ -7,7 +7,7 @@ import pytest
 
 import convexdesign as cd
 from convexdesign.problem import Criterion
-from convexdesign.verify.rounding import loosened, rounding_of
+from convexdesign.verification.rounding import loosened, rounding_of
 
 P = cd.DesignProblem
 

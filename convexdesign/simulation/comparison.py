@@ -13,7 +13,7 @@ from convexdesign.arguments import function, instance, real, shown
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import MOST_ARMS, arm_indices
-from convexdesign.simulation.replicate import MakeAlgorithm, MakeEnvironment, Pullable, replicate
+from convexdesign.simulation.replication import MakeAlgorithm, MakeEnvironment, Pullable, replicate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import pytest
 from textbook import PROBLEMS, P, X
 
 import convexdesign as cd
-from convexdesign.verify.equivalence import sensitivities
+from convexdesign.verification.equivalence import sensitivities
 
 matplotlib.use("Agg")
 

@@ -18,12 +18,12 @@ from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.programs.prover import prover
-from convexdesign.solve import solve
+from convexdesign.solving import solve
 from convexdesign.typing import Floats
-from convexdesign.verify.allowed import exactly_allowed
-from convexdesign.verify.reach import Reach, exactly_unmeasured, reach
-from convexdesign.verify.rounding import loosened, rounding_of
-from convexdesign.verify.verification import Verification
+from convexdesign.verification.allowed import exactly_allowed
+from convexdesign.verification.reach import Reach, exactly_unmeasured, reach
+from convexdesign.verification.rounding import loosened, rounding_of
+from convexdesign.verification.verification import Verification
 
 if TYPE_CHECKING:
     from convexdesign.rigorous.weights import ExactWeights

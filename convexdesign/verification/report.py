@@ -9,8 +9,8 @@ import numpy as np
 from convexdesign.decimals import above, at_least, at_most, below
 
 if TYPE_CHECKING:
-    from convexdesign.verify.improvement import Improvement
-    from convexdesign.verify.verification import Verification
+    from convexdesign.verification.improvement import Improvement
+    from convexdesign.verification.verification import Verification
 
 __all__ = ["facts", "move"]
 

@@ -20,10 +20,10 @@ from convexdesign.exact import ExactDesign, round_design
 from convexdesign.outcome import FEASIBILITY_TOLERANCE
 from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.typing import Floats
-from convexdesign.verify import improvement as improving
-from convexdesign.verify import report
-from convexdesign.verify.equivalence import sensitivities, unmeasured_shares
-from convexdesign.verify.worst import worst_arms, worst_targets
+from convexdesign.verification import improvement as improving
+from convexdesign.verification import report
+from convexdesign.verification.equivalence import sensitivities, unmeasured_shares
+from convexdesign.verification.worst import worst_arms, worst_targets
 
 if TYPE_CHECKING:
     import pandas

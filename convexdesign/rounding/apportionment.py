@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from convexdesign.errors import InputError
-from convexdesign.rounding.limits import Limits
+from convexdesign.rounding.count_limits import Limits
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["apportion", "round_up"]

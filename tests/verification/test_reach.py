@@ -7,7 +7,7 @@ import pytest
 
 import convexdesign as cd
 from convexdesign.evaluation import evaluate
-from convexdesign.verify.reach import Reach, exactly_unmeasured, reach
+from convexdesign.verification.reach import Reach, exactly_unmeasured, reach
 
 P = cd.DesignProblem
 EYE = np.eye(2)

@@ -17,8 +17,8 @@ from convexdesign.certificate import Witness
 from convexdesign.evaluation import Evaluation
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats, Indices
-from convexdesign.verify.balance import balance
-from convexdesign.verify.derivatives import Derivatives
+from convexdesign.verification.balance import balance
+from convexdesign.verification.derivatives import Derivatives
 
 __all__ = ["Sensitivities", "sensitivities", "unmeasured_shares"]
 

@@ -10,7 +10,7 @@ import pytest
 
 import convexdesign as cd
 from convexdesign.explore import EXAMPLES, PROBLEMS, State, program, view
-from convexdesign.explore.view import problem_of
+from convexdesign.explore.views import problem_of
 
 P = cd.DesignProblem
 I = cd.identification  # noqa: E741  (its name in the documentation)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.rounding.count_limits import Limits
 from convexdesign.rounding.criterion import Criterion, information, inverse_factor
-from convexdesign.rounding.limits import Limits
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["exchange"]
