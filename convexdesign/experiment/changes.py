@@ -16,10 +16,11 @@ from convexdesign.experiment.ledger import Asked, Ledger, Phase
 from convexdesign.experiment.packing import pulls
 from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
-from convexdesign.experiment.validation import pulls_in
+from convexdesign.experiment.validation import arm_text, pulls_in
+from convexdesign.identification import Identifier
 from convexdesign.typing import Indices
 
-__all__ = ["amendment", "missing", "withdrawal"]
+__all__ = ["amendment", "arrival", "missing", "withdrawal"]
 
 
 def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reason: str) -> PendingEvent:
@@ -44,6 +45,38 @@ def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reas
     if not lost.any():
         raise InputError(f"batch {number} waits for no results of these arms")
     return PendingEvent(EventKind.MISSING, {"batch": number, "reason": checked_reason(reason)} | pulls(lost))
+
+
+def arrival(ledger: Ledger, algorithm: Identifier, asked: Asked, came: Any, reason: str) -> PendingEvent | None:
+    """The event that `came` (n,) results of the open batch there are in all; None where these are the expected ones.
+
+    InputError where that cannot be, or where the algorithm's proof does not allow it.
+    """
+    number, counts = asked.batch.id, whole_counts(came, "counts", ledger.n_arms)
+    if np.array_equal(counts, asked.expected) and not asked.missing.any():
+        return None
+    if ledger.open is not asked:
+        raise InputError(f"batch {number} is not open; how many results arrived is said of the open batch")
+    fewer = np.flatnonzero(counts < asked.told)
+    if fewer.size:
+        i = fewer[0]
+        raise InputError(
+            f"arm {arm_text(ledger, i)}: {asked.told[i]} results of batch {number} were told, {counts[i]} cannot be all of them"
+        )
+    gone = [i for i in ledger.withdrawn if counts[i] > asked.expected[i]]
+    if gone:
+        raise InputError(f"arm {arm_text(ledger, gone[0])} is withdrawn; its results are not used any more")
+    if not counts.any():
+        raise InputError(f"batch {number} has no result at all; mark it as missing, and it is asked for again")
+    current = ledger.current
+    assert current is not None
+    refused = algorithm.counts_refused(current.counts - asked.expected + counts)
+    if refused is not None:
+        raise InputError(
+            f"batch {number}: other numbers of results than asked for cannot be used, since {refused}; leave out what is too "
+            "many, and mark as missing what did not come"
+        )
+    return PendingEvent(EventKind.ARRIVED, {"batch": number, "reason": checked_reason(reason)} | pulls(counts))
 
 
 def amendment(

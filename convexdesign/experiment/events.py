@@ -27,6 +27,7 @@ class EventKind(StrEnum):
     STOPPED = "stopped"
     FINISHED = "finished"
     NOTED = "noted"
+    ARRIVED = "arrived"
 
 
 # The checksum before the first event.

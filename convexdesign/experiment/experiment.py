@@ -17,7 +17,7 @@ from convexdesign.arguments import flag, positive
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
-from convexdesign.experiment.changes import amendment, missing, withdrawal
+from convexdesign.experiment.changes import amendment, arrival, missing, withdrawal
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.experiment.packing import summary
@@ -28,7 +28,7 @@ from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, 
 from convexdesign.experiment.specification import algorithm_from, describe
 from convexdesign.experiment.status import ExperimentStatus, status_of
 from convexdesign.experiment.store import FORMAT, Store
-from convexdesign.experiment.validation import TellResult, admit, batch_of
+from convexdesign.experiment.validation import TellResult, admit, batch_of, new_pulls
 from convexdesign.identification import GuaranteeWarning, Result
 
 __all__ = ["Experiment"]
@@ -180,6 +180,13 @@ class Experiment:
             asked = self._ledger.open
             return np.zeros(self.n_arms, dtype=np.int64) if asked is None else asked.outstanding
 
+    def expected(self) -> NDArray[np.int64]:
+        """Results (n_arms,) of the open batch that there are to be in all: those asked for, or those that `arrived`."""
+        with self._lock:
+            self._look()
+            asked = self._ledger.open
+            return np.zeros(self.n_arms, dtype=np.int64) if asked is None else asked.expected.copy()
+
     def batch_told(self, key: str) -> int | None:
         """The id of the batch for which something was told under the key; None where the key is new."""
         with self._lock:
@@ -198,24 +205,34 @@ class Experiment:
         rewards: ArrayLike | None = None,
         keys: Sequence[str] | None = None,
         dry_run: bool = False,
+        as_arrived: bool = False,
     ) -> TellResult:
         """Record results of a batch (or its id): observations under one key, or single rewards under one key each.
 
         Without a key, observations must be the whole batch. All is checked before anything is written, and all or
         nothing is recorded; with dry_run nothing, whatever the result says. Keys are those of the whole experiment.
+        as_arrived: these, and what was told before, are all results of the batch, whether more or fewer than asked; see
+        `arrived` for what that rests on.
 
         Raises InputError for numbers that are not finite, unknown arms, more pulls than asked; ConflictError where a key
         is known with other content; StoreError where the file cannot be written.
         """
         part = self._part(batch, observations, key, arms, rewards, keys)
-        return self.tell_all([part], dry_run=dry_run)[0]
+        return self.tell_all([part], dry_run=dry_run, as_arrived=as_arrived)[0]
 
-    def tell_all(self, parts: Sequence[RewardRows | SummaryRows], *, dry_run: bool = False) -> list[TellResult]:
-        """Record several parts, all or none."""
+    def tell_all(
+        self, parts: Sequence[RewardRows | SummaryRows], *, dry_run: bool = False, as_arrived: bool = False
+    ) -> list[TellResult]:
+        """Record several parts, all or none; as_arrived: they are all that there is of their batches."""
         if flag(dry_run, "dry_run") and self._joint is not None:
             raise InputError("a dry run undoes all that is done together with it; do it by itself")
         results = []
         with self._writing() as write:
+            if flag(as_arrived, "as_arrived"):
+                # Before any of their values: numbers first.
+                for number in dict.fromkeys(part.batch for part in parts):
+                    own = [new_pulls(self._ledger, part) for part in parts if part.batch == number]
+                    self._expect(write, number, batch_of(self._ledger, number).told + sum(own), "")
             for part in parts:
                 new, result = admit(self._ledger, part)
                 results.append(result)
@@ -227,6 +244,25 @@ class Experiment:
                 raise _DryRun
             self._close_round(write)
         return results
+
+    def arrived(self, batch: Batch | int, counts: ArrayLike, *, reason: str = "") -> ExperimentStatus:
+        """Say that of the open batch there are counts[i] results of arm i in all, (n_arms,): more or fewer than asked.
+
+        A traffic splitter does not stop at 64. All are used where the proof allows (of martingale elimination any numbers;
+        of RAGE and H-RAGE, beside the burn-in, more). The promise then holds if chance or a clock decided the numbers, and
+        not the values of the results: so say it before these are looked at, and for all arms alike. The status says so from
+        now on. Raises InputError where fewer than told are given, or the algorithm cannot use other numbers.
+        """
+        with self._writing() as write:
+            self._expect(write, _number(batch), counts, reason)
+            self._close_round(write)
+        return self.status()
+
+    def _expect(self, write: Callable[[PendingEvent], None], number: int, counts: ArrayLike, reason: str) -> None:
+        asked = batch_of(self._ledger, number)
+        event = arrival(self._ledger, self._replay.follow(self._ledger), asked, counts, reason)
+        if event is not None:
+            write(event)
 
     def mark_missing(
         self, batch: Batch | int, arms: ArrayLike | None = None, counts: ArrayLike | None = None, *, reason: str = ""

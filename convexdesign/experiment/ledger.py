@@ -30,26 +30,36 @@ class Phase(Enum):
 
 @dataclass(eq=False)
 class Asked:
-    """A batch (counts (n,)), what was told of it, what is known to be missing, and whether it still counts."""
+    """A batch (counts (n,)), what was told of it, what is known to be missing, and whether it still counts.
+
+    arrived (n,): how many results there are in all, where other numbers came than were asked for.
+    """
 
     batch: Batch
     told: Counts
     missing: Counts
     set_aside: bool = False
+    arrived: Counts | None = None
+
+    @property
+    def expected(self) -> Counts:
+        """How many results (n,) there were to be: those asked for, or those that arrived instead."""
+        return self.batch.counts if self.arrived is None else self.arrived
 
     @property
     def outstanding(self) -> Counts:
         """Pulls (n,) whose results are still to come."""
         if self.set_aside:
             return np.zeros_like(self.told)
-        return self.batch.counts - self.told - self.missing
+        return self.expected - self.told - self.missing
 
 
 @dataclass(eq=False)
 class Round:
     """What an algorithm asked for at once: a batch, and more batches in place of results that went missing.
 
-    memory: of the algorithm when it asked. aggregated: all its results, once they are complete.
+    counts (n,): the results that it takes, as asked for or as they arrived. memory: of the algorithm when it asked.
+    aggregated: all its results, once they are complete.
     """
 
     counts: Counts
@@ -132,8 +142,13 @@ class Ledger:
 
     @property
     def asked_for(self) -> int:
-        """All pulls that were ever asked for, whatever became of them."""
-        return sum(asked.batch.total for asked in self.batches)
+        """All pulls that were ever asked for, whatever became of them; those that arrived where the numbers are others."""
+        return sum(int(asked.expected.sum()) for asked in self.batches)
+
+    @property
+    def arrivals(self) -> int:
+        """Batches that count of which other numbers of results arrived than were asked for."""
+        return sum(asked.arrived is not None and not asked.set_aside for asked in self.batches)
 
     @property
     def asked_in_vain(self) -> int:
@@ -171,6 +186,7 @@ class Ledger:
                 continue
             batches = [
                 {"id": a.batch.id, "counts": pulls(a.batch.counts), "told": pulls(a.told), "missing": pulls(a.missing)}
+                | ({} if a.arrived is None else {"arrived": pulls(a.arrived)})
                 for a in step.batches
             ]
             aggregated = None if step.aggregated is None else summary(step.aggregated)
@@ -230,6 +246,15 @@ class Ledger:
     def _missing(self, body: dict[str, Any]) -> None:
         asked = self.batches[body["batch"]]
         asked.missing = asked.missing + pulls_of(body, self.n_arms)
+
+    def _arrived(self, body: dict[str, Any]) -> None:
+        asked = self.batches[body["batch"]]
+        round_ = self.round_of(body["batch"])
+        came = pulls_of(body, self.n_arms)
+        if round_ is not None:
+            round_.counts = round_.counts - asked.expected + came
+        # What was marked as missing is among those that did not come.
+        asked.arrived, asked.missing = came, np.zeros_like(asked.missing)
 
     def _amended(self, body: dict[str, Any]) -> None:
         new: Content = content_from_record(body["content"])

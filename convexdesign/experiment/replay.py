@@ -16,6 +16,7 @@ from convexdesign.experiment.packing import pulls
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.identification import GuaranteeWarning, Identifier, Result, Status
 from convexdesign.identification.allocations import unpacked
+from convexdesign.typing import Counts
 
 __all__ = ["Replay", "result_from"]
 
@@ -32,7 +33,8 @@ class Replay:
         self.algorithm: Identifier | None = None
         self.violations: list[str] = []
         self.attempts: list[dict[str, Any]] = []
-        self._done: list[tuple[Step, Observations | None]] = []
+        # Every step followed, the results it was told (None while they are awaited), and a round's counts.
+        self._done: list[tuple[Step, Observations | None, Counts | None]] = []
 
     def follow(self, ledger: Ledger) -> Identifier:
         """The algorithm after all steps of the ledger."""
@@ -52,7 +54,7 @@ class Replay:
                 break  # what comes after an open round waits for its results
             if isinstance(step, Withdrawal):
                 algorithm.withdraw(step.arms)
-                self._done.append((step, None))
+                self._done.append((step, None, None))
                 continue
             algorithm.load_state_dict(step.memory, step.counts)
             self._tell(step)
@@ -63,8 +65,10 @@ class Replay:
         if len(self._done) > len(steps):
             return False
         return all(
-            step is mine and (aggregated is None or (isinstance(step, Round) and step.aggregated is aggregated))
-            for (mine, aggregated), step in zip(self._done, steps)
+            step is mine
+            and (aggregated is None or (isinstance(step, Round) and step.aggregated is aggregated))
+            and (counts is None or (isinstance(step, Round) and step.counts is counts))
+            for (mine, aggregated, counts), step in zip(self._done, steps)
         )
 
     def _tell(self, step: Step) -> None:
@@ -76,7 +80,7 @@ class Replay:
                 warnings.simplefilter("always")
                 self.algorithm.tell(self.algorithm.ask(), step.aggregated)
             self.violations += [str(w.message) for w in caught if issubclass(w.category, GuaranteeWarning)]
-        self._done.append((step, step.aggregated))
+        self._done.append((step, step.aggregated, step.counts))
 
     def plan(self, ledger: Ledger, seconds: float) -> PendingEvent:
         """The event that follows: the next batch, or the result. `attempts` lists what was tried for its designs.

@@ -21,9 +21,10 @@ class ExperimentStatus:
     rounds: those that are complete. survivors, above, below: items, as in `identification.Result`. pulls_told: results
     that count, in all; pulls_missing were marked as missing, pulls_set_aside belong to batches that count no more.
     guarantee: what the answer is worth, and if what; assumption: the algorithm's own; void: the data contradict that.
-    events: entries in the log. pulls_asked: all that were ever asked for, whatever became of them; max_samples, budget:
-    limits on these, None where there is none. best_guess: what the answer would be now (items), and p_value: of it being
-    wrong, valid at any time under the assumption; None where the algorithm has none, or no round is complete.
+    events: entries in the log. pulls_asked: all that were ever asked for, whatever became of them (of a batch of which other
+    numbers arrived: those); max_samples, budget: limits on these, None where there is none. arrivals: such batches.
+    best_guess: what the answer would be now (items), and p_value: of it being wrong, valid at any time under the assumption;
+    None where the algorithm has none, or no round is complete.
     """
 
     phase: Phase
@@ -51,6 +52,7 @@ class ExperimentStatus:
     p_value: float | None = None
     pulls_asked: int = 0
     assumption: str = ""
+    arrivals: int = 0
 
     @property
     def outstanding(self) -> int:
@@ -79,7 +81,7 @@ def status_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> E
         above=above,
         below=below,
         batch=None if asked is None else asked.batch.id,
-        asked=0 if asked is None else int((asked.batch.counts - asked.missing).sum()),
+        asked=0 if asked is None else int((asked.expected - asked.missing).sum()),
         told=0 if asked is None else int(asked.told.sum()),
         pulls_told=sum(int(a.told.sum()) for a in counted),
         pulls_missing=sum(int(a.missing.sum()) for a in counted),
@@ -96,6 +98,7 @@ def status_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> E
         p_value=None if guess is None else 1.0 - guess.answer_confidence,
         pulls_asked=ledger.asked_for,
         assumption=algorithm.assumption,
+        arrivals=ledger.arrivals,
     )
 
 
@@ -109,6 +112,8 @@ def guarantee(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> s
         results = "1 missing result" if missing == 1 else f"{missing:,} missing results"
         again = "" if ledger.finished is not None and ledger.current is not None else " (asked for again)"
         provided.append(f"the {results}{again} went missing whatever the values were")
+    if ledger.arrivals:
+        provided.append("chance or a clock decided how many results came of each arm, and not their values")
     if ledger.withdrawn:
         provided.append("arms were withdrawn whatever their rewards were")
     if ledger.amendments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from convexdesign.experiment.ledger import Asked, Ledger
 from convexdesign.experiment.results import Content, RewardRows, SummaryRows
 from convexdesign.typing import Counts
 
-__all__ = ["TellResult", "admit", "batch_of", "pulls_in"]
+__all__ = ["TellResult", "admit", "arm_text", "batch_of", "new_pulls", "pulls_in"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,12 @@ def pulls_in(part: RewardRows | SummaryRows, n_arms: int) -> Counts:
     return np.bincount(part.arms, minlength=n_arms).astype(np.int64)
 
 
+def new_pulls(ledger: Ledger, part: RewardRows | SummaryRows) -> Counts:
+    """How many pulls (n,) of a part are not known already. ConflictError where a key is known with other content."""
+    new = _new_part(ledger, part)
+    return np.zeros(ledger.n_arms, dtype=np.int64) if new is None else pulls_in(new, ledger.n_arms)
+
+
 def refuse_surplus(ledger: Ledger, asked: Asked, counts: Counts) -> None:
     """InputError where a batch takes no results, or not so many of some arm."""
     number = asked.batch.id
@@ -76,7 +83,7 @@ def refuse_surplus(ledger: Ledger, asked: Asked, counts: Counts) -> None:
         missing = f" and {asked.missing[i]} marked as missing" if asked.missing[i] else ""
         others = f" (so have {surplus.size - 1} other arms too many)" if surplus.size > 1 else ""
         raise InputError(
-            f"arm {_arm(ledger, i)}: batch {number} asks for {asked.batch.counts[i]} pulls, {asked.told[i]} were told "
+            f"arm {arm_text(ledger, i)}: batch {number} asks for {asked.expected[i]} pulls, {asked.told[i]} were told "
             f"before{missing}, and now {counts[i]} more{others}; nothing was recorded"
         )
 
@@ -101,7 +108,7 @@ def _new_part(ledger: Ledger, part: RewardRows | SummaryRows) -> RewardRows | Su
     return RewardRows(part.batch, [part.keys[k] for k in fresh], part.arms[fresh], part.rewards[fresh])
 
 
-def _arm(ledger: Ledger, i: int) -> str:
+def arm_text(ledger: Ledger, i: Any) -> str:
     """What an arm is called in messages."""
     names = ledger.specification["arms"]["names"]
     return str(i) if names is None else f"{names[i]} (index {i})"
@@ -116,15 +123,15 @@ def _difference(ledger: Ledger, old: Content, new: Content) -> str:
         return f"{then}, now {now}"
     if old.arms != new.arms:
         if len(old.arms) == len(new.arms) == 1:
-            return f"of arm {_arm(ledger, old.arms[0])}, now of arm {_arm(ledger, new.arms[0])}"
+            return f"of arm {arm_text(ledger, old.arms[0])}, now of arm {arm_text(ledger, new.arms[0])}"
         i = min(set(old.arms) ^ set(new.arms))
         then, now = ("with" if i in content.arms else "without" for content in (old, new))
-        return f"{then} arm {_arm(ledger, i)}, now {now} it"
+        return f"{then} arm {arm_text(ledger, i)}, now {now} it"
     fields = ("reward",) if old.count is None else ("count", "mean", "m2")
     for place, i in enumerate(old.arms):
         for field, was, now_is in zip(fields, _columns(old), _columns(new)):
             if was[place] != now_is[place]:
-                return f"{field} of arm {_arm(ledger, i)}: {was[place]!r}, now {now_is[place]!r}"
+                return f"{field} of arm {arm_text(ledger, i)}: {was[place]!r}, now {now_is[place]!r}"
     raise AssertionError("equal contents do not differ")
 
 

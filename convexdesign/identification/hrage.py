@@ -138,6 +138,12 @@ class HRage(GapElimination):
             # What the burn-in has measured belongs to another design: it starts again on the arms that are left.
             self.estimator = None
 
+    def counts_refused(self, came: Counts) -> str | None:
+        """As in all rounds; the burn-in's bounds rest on its very numbers."""
+        if self.variances is None:
+            return "the error bounds of the burn-in rest on the numbers that were asked for"
+        return super().counts_refused(came)
+
     def state_dict(self) -> dict[str, Any]:
         """Who was left, the design of the open batch, and those of the burn-in while it lasts."""
         remembered = super().state_dict()

@@ -295,6 +295,13 @@ class Identifier(Resumable):
         """Say that so many pulls in all were asked for beside those told: they count towards `max_samples`."""
         self._in_vain = pulls
 
+    def counts_refused(self, came: Counts) -> str | None:
+        """Why the open batch cannot be used if `came` (n,) results come instead of what was asked; None where it can.
+
+        However it is answered, the numbers must have been decided by chance or by a clock, not by the rewards.
+        """
+        return "its promise rests on the numbers that were asked for"
+
     def stop(self) -> None:
         """End here, with what was told: the open batch cannot be completed within `max_samples`."""
         self._open = self._planned = None

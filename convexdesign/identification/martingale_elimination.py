@@ -216,6 +216,10 @@ class MartingaleElimination(Identifier):
         self._leader = state.get("leader", self._leader)
         self._planner.exploring = None if exploring is None else unpacked(exploring, self.n_arms)
 
+    def counts_refused(self, came: Counts) -> str | None:
+        """Nothing is refused: bets hold for all numbers of results that chance decided."""
+        return None
+
     def _learn(self, observations: Observations) -> None:
         if isinstance(self.objective, BestArm) and self._leader is not None:
             self._led.setdefault(self._leader, len(self.evidence.summaries))

@@ -61,6 +61,11 @@ class GapElimination(Identifier):
         """The design of the next round: the best one for what is undecided."""
         return self._allocated(self._undecided, variances)
 
+    def counts_refused(self, came: Counts) -> str | None:
+        """More pulls than asked for only make a round more accurate than it must be; fewer do not."""
+        fewer = self._planned is not None and bool((came < self._planned).any())
+        return "every round needs at least the pulls that were asked for" if fewer else None
+
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         super()._restore(state, counts)
         self._allocated_for = self.partition.undecided

@@ -23,6 +23,7 @@ COMMANDS = (
     "status",
     "result",
     "mark-missing",
+    "arrived",
     "amend",
     "withdraw",
     "export",
@@ -94,7 +95,7 @@ def test_create_says_what_the_answer_rests_on(experiment, store, problem_file):
     made = experiment("create", problem_file, "--variance-bounds", 1, 2, "--delta", 0.1, "--json")
     assert json.loads(made.out) == {
         "store": str(store),
-        "algorithm": "HRage",
+        "algorithm": "MartingaleElimination",
         "delta": 0.1,
         "n_arms": 3,
         "n_items": 3,
@@ -109,9 +110,10 @@ def test_create_says_what_the_answer_rests_on(experiment, store, problem_file):
 @pytest.mark.parametrize(
     ("words", "algorithm"),
     [
-        (["experiment-2-best-arm"], "HRage"),
-        (["experiment-2-best-arm", "--known-variances"], "HRage"),
-        (["experiment-2-best-arm", "--burn-in", "adaptive", "--epsilon", "0.1"], "HRage"),
+        (["experiment-2-best-arm"], "MartingaleElimination"),
+        (["experiment-2-best-arm", "--known-variances"], "MartingaleElimination"),
+        (["experiment-2-best-arm", "--algorithm", "h-rage", "--known-variances"], "HRage"),
+        (["experiment-2-best-arm", "--algorithm", "h-rage", "--burn-in", "adaptive", "--epsilon", "0.1"], "HRage"),
         (["experiment-2-best-arm", "--algorithm", "martingale", "--max-samples", "1000"], "MartingaleElimination"),
         (["experiment-2-best-arm", "--algorithm", "martingale", "--budget", "1000"], "MartingaleElimination"),
         (["experiment-2-level-set", "--algorithm", "rage"], "Rage"),
@@ -136,6 +138,7 @@ def test_algorithms_and_problems(experiment, words, algorithm):
         (["experiment-2-best-arm", "--algorithm", "rage", "--known-variances"], "use h-rage"),
         (["experiment-2-best-arm", "--variance-bounds", "2", "1"], "low <= high"),
         (["experiment-2-best-arm", "--delta", "2"], "delta is 2"),
+        (["experiment-2-best-arm", "--burn-in", "sharp"], "--burn-in is h-rage's alone"),
         (["experiment-2-best-arm", "--algorithm", "rage", "--budget", "9"], "--budget is martingale's alone"),
         (["soare-xy", "--algorithm", "h-rage", "--budget", "9"], "--budget is martingale's alone"),
         (["soare-xy", "--algorithm", "oracle"], "--algorithm oracle is unknown; choose from h-rage"),
@@ -667,3 +670,23 @@ def test_looking_leaves_the_file_as_it_is(begun, store):
         begun(*words)
         assert store.read_bytes() == before
         assert sorted(file.name for file in store.parent.iterdir() if "study" in file.name) == [store.name]
+
+
+def test_results_as_they_arrived(experiment, store, problem_file, tmp_path):
+    assert experiment("create", problem_file).code == 0
+    asked = rows(experiment("ask", "--shares").out)
+    assert sum(float(row["share"]) for row in asked) == pytest.approx(1.0)
+    assert [float(row["share"]) for row in asked] == json.loads(experiment("ask", "--shares", "--json").out)["shares"]
+    more, fewer = asked[0], asked[1]
+    said = experiment("arrived", "--arm", more["arm"], "--count", int(more["pulls"]) + 2, "--json")
+    assert json.loads(said.out)["outstanding"] == sum(int(row["pulls"]) for row in asked) + 2
+    assert experiment("arrived", "--arm", more["arm"], "--arm", fewer["arm"], "--count", 3).code == 2
+    lines = [f"{row['arm']}-day,{row['arm']},{int(row['pulls']) + 4},0.5,3.0" for row in asked]
+    name = results(tmp_path / "day.csv", *lines, header="key,arm,count,mean,m2")
+    assert experiment("tell", name).code == 2
+    told = json.loads(experiment("tell", name, "--as-arrived", "--json").out)
+    assert told["batches"] == [{"batch": 0, "outstanding": 0}]
+    state = json.loads(experiment("status", "--json").out)
+    assert state["pulls_told"] == state["pulls_asked"] == sum(int(row["pulls"]) + 4 for row in asked)
+    assert "chance or a clock" in state["guarantee"]
+    assert experiment("arrived", "--arm", more["arm"], "--count", 3).code == 2  # no batch is open

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from convexdesign.cli.experiment.changes import amend, mark_missing, tell, withdraw
+from convexdesign.cli.experiment.changes import amend, arrived, mark_missing, tell, withdraw
 from convexdesign.cli.experiment.creation import create
 from convexdesign.cli.experiment.notes import list_, note
 from convexdesign.cli.experiment.record import check, export, recover
@@ -12,7 +12,22 @@ from convexdesign.cli.experiment.state import ask, result, status
 
 __all__ = ["experiment"]
 
-COMMANDS = (create, ask, tell, status, result, mark_missing, amend, withdraw, export, check, recover, note, list_)
+COMMANDS = (
+    create,
+    ask,
+    tell,
+    status,
+    result,
+    mark_missing,
+    arrived,
+    amend,
+    withdraw,
+    export,
+    check,
+    recover,
+    note,
+    list_,
+)
 
 experiment = typer.Typer(
     help="Run an adaptive experiment for weeks: durable batches and results in one file.",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from convexdesign.cli.experiment.results import ResultsFile
     from convexdesign.experiment import Experiment, TellResult
 
-__all__ = ["amend", "mark_missing", "tell", "withdraw"]
+__all__ = ["amend", "arrived", "mark_missing", "tell", "withdraw"]
 
 ResultsArgument = Annotated[
     str,
@@ -43,6 +43,14 @@ def tell(
     ] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    as_arrived: Annotated[
+        bool,
+        option(
+            "--as-arrived",
+            help="These, with what was told before, are all results of the batch, be they more or fewer than asked. The "
+            "promise then rests on chance or a clock having decided how many came, and not their values.",
+        ),
+    ] = False,
     dry_run: Annotated[bool, option("--dry-run", help="Check everything and write nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -56,7 +64,7 @@ def tell(
 
     with open_store(store) as x:
         parts = _parts(x, read_results(results, x, key_prefix, delimiter, decimal), batch)
-        document = _document(x, x.tell_all(parts, dry_run=dry_run), dry_run)
+        document = _document(x, x.tell_all(parts, dry_run=dry_run, as_arrived=as_arrived), dry_run)
     respond(as_json, document, lambda: _show(document))
 
 
@@ -112,6 +120,33 @@ def mark_missing(
             raise InputError("no batch is open, so that no results are awaited")
         arms = [arm_index(x, label) for label in arm] if arm else None
         x.mark_missing(number, arms, count or None, reason=reason)
+
+
+def arrived(
+    store: Store,
+    arm: Annotated[list[str], option("--arm", metavar="ARM", help="The arm; may be repeated.")],
+    count: Annotated[
+        list[int], option("--count", metavar="N", help="How many results of it there are in all, one for each --arm.")
+    ],
+    batch: Annotated[int | None, option("--batch", metavar="ID", help="The batch; the open one.")] = None,
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say that more or fewer results of the open batch come than were asked for; arms not named have what was asked.
+
+    A traffic splitter does not stop at 64. The promise then holds if chance or a clock decided the numbers, and not the
+    values of the results: say it before these are looked at. `tell --as-arrived` says it of the results in a file.
+    """
+    with changing(store, as_json) as x:
+        number = x.open_batch if batch is None else batch
+        if number is None:
+            raise InputError("no batch is open, so that no results are awaited")
+        if len(arm) != len(count):
+            raise InputError(f"{counted(len(arm), '--arm')} and {counted(len(count), '--count')}; give one for each")
+        counts = x.expected()
+        for label, wanted in zip(arm, count):
+            counts[arm_index(x, label)] = wanted
+        x.arrived(number, counts, reason=reason)
 
 
 def withdraw(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from convexdesign.cli.algorithms import FOR_EXPERIMENTS, choices, named
-from convexdesign.cli.arguments import AsJson, Budget, BurnIn, Delta, ProblemOptions, option, with_problem_options
+from convexdesign.cli.arguments import AsJson, Budget, Delta, ProblemOptions, option, with_problem_options
 from convexdesign.cli.experiment.opening import NewStore, limit_text
 from convexdesign.cli.output import counted, print_line, respond
 from convexdesign.cli.reading import read_problem
@@ -33,7 +33,7 @@ def create(
             help=f"{choices(FOR_EXPERIMENTS)}. All but h-rage hold for variances of any form, and h-rage does with "
             "--known-variances.",
         ),
-    ] = "h-rage",
+    ] = "martingale",
     delta: Delta = 0.05,
     level: Annotated[
         float | None, option("--level", help="The threshold of a level set, where the problem states none.")
@@ -49,7 +49,9 @@ def create(
     known_variances: Annotated[
         bool, option("--known-variances", help="The problem's noise variances are known to be right.")
     ] = False,
-    burn_in: BurnIn = "sharp",
+    burn_in: Annotated[
+        str | None, option("--burn-in", help="Of h-rage: sharp (where left out), adaptive, paper or released.")
+    ] = None,
     epsilon: Annotated[float, option("--epsilon", help="Settle for an answer right up to this.")] = 0.0,
     max_samples: Annotated[
         int | None, option("--max-samples", metavar="N", help="Never ask for more measurements in all.")
@@ -67,6 +69,9 @@ def create(
     line = named(algorithm, FOR_EXPERIMENTS, budget)
     problem = read_problem(stated)
     objective = _objective(problem, level)
+    if burn_in is not None and "burn_in" not in line.options:
+        raise InputError(f"--burn-in is h-rage's alone, and the algorithm is {algorithm}; give --algorithm h-rage")
+    burn_in = burn_in or "sharp"
     variances = _variances(line, problem, variance_bounds, known_variances, burn_in)
     options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, "budget": budget, "burn_in": burn_in}
     made = line.make(problem.stated.arms, problem.stated.items, objective, **options, **variances)

@@ -28,11 +28,15 @@ def ask(
     output: Annotated[
         Path | None, option("--output", "-o", metavar="CSV", help="Write the batch there, not to the terminal.")
     ] = None,
+    shares: Annotated[
+        bool, option("--shares", help="A column more, share: the part of the traffic that each arm is to get.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the batch to measure next, as CSV.
 
-    Columns: batch, arm, pulls (how often to measure it) and outstanding (results still to come). The batch stays the same
+    Columns: batch, arm, pulls (how often to measure it) and outstanding (results still to come). A splitter that is set to
+    the shares and runs until about as many results are in is as good: `tell --as-arrived`. The batch stays the same
     until all its results are told; nothing but the header is printed once there is a result.
     """
     from convexdesign.experiment import Phase
@@ -42,16 +46,20 @@ def ask(
         if x.done:
             say("there is a result, and nothing more to measure: see `convexdesign experiment result`")
         rows = [] if x.status().phase is Phase.DONE else _rows(x)
+    columns: tuple[str, ...] = COLUMNS
+    if shares:
+        total = sum(row[2] for row in rows)
+        columns, rows = (*COLUMNS, "share"), [(*row, row[2] / total) for row in rows]
     if as_json:
         print_json(_batch_document(rows))
     elif output is not None:
         with writing(output) as file:
-            write_rows(file, COLUMNS, rows)
+            write_rows(file, columns, rows)
         say(f"batch {rows[0][0]} written to {output}" if rows else f"an empty batch written to {output}")
     else:
         if sys.stdout.isatty():  # for eyes; files and pipes get names as they are
             rows = [(batch, printable(arm), *rest) for batch, arm, *rest in rows]
-        write_rows(sys.stdout, COLUMNS, rows)
+        write_rows(sys.stdout, columns, rows)
 
 
 def _rows(x: Experiment) -> list[tuple[Any, ...]]:
@@ -60,7 +68,7 @@ def _rows(x: Experiment) -> list[tuple[Any, ...]]:
 
 
 def _batch_document(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
-    _, arms, pulls, outstanding = zip(*rows) if rows else ((), (), (), ())
+    _, arms, pulls, outstanding, *shares = zip(*rows) if rows else ((), (), (), ())
     return {
         "done": not rows,
         "batch": rows[0][0] if rows else None,
@@ -68,6 +76,7 @@ def _batch_document(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         "arms": arms,
         "pulls": pulls,
         "outstanding": outstanding,
+        **({"shares": shares[0]} if shares else {}),
     }
 
 
