@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from convexdesign.explore import PROBLEMS, State
-from convexdesign.explore.widget import answer
+from convexdesign.explore.answers import answer
 
 SETTLED = ".convexdesign-explorer[data-state=settled]"
 WARMING = 3  # changes that are not counted

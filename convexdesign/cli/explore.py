@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from convexdesign.cli.arguments import option
+from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import say
+from convexdesign.files import write_text
 
 __all__ = ["explore"]
 
@@ -16,13 +19,30 @@ def explore(
         str, option("--view", metavar="QUERY", help="What to open with: a link's part after the question mark.")
     ] = "",
     browser: Annotated[bool, option("--browser/--no-browser", help="Whether to open the browser.")] = True,
+    host: Annotated[
+        str,
+        option("--host", metavar="ADDRESS", help="Listen here; other than 127.0.0.1, other machines may use it too."),
+    ] = "127.0.0.1",
+    export: Annotated[
+        Path | None,
+        option("--export", metavar="HTML", help="Write the view as one page that needs no server, and end."),
+    ] = None,
 ) -> None:
-    """Explore designs in the plane, in the browser (extra `explore`).
+    """Explore designs in the plane, in the browser.
 
     Drag or type arms, noise variances and theta, and see the design, its certificate, whole numbers and the bound on the
     samples at once. The page is served on this machine alone and fetches nothing from elsewhere.
     """
-    from convexdesign.explore.serve import require_extra, serve
+    query = view.removeprefix("?")
+    if export is not None:
+        from convexdesign.explore.single_page import alone
 
-    require_extra()
-    serve(port, view.removeprefix("?"), browser, lambda address: say(f"explorer at {address} (stop with Ctrl-C)"))
+        check_writable(export, "--export")
+        write_text(export, alone(query))
+        say(f"the view is in {export}")
+        return
+    from convexdesign.explore.serve import is_open, serve
+
+    if is_open(host):
+        say(f"WARNING: whoever reaches {host} on this port can use the explorer; there is no password")
+    serve(port, query, browser, lambda address: say(f"explorer at {address} (stop with Ctrl-C)"), host)

@@ -1,9 +1,15 @@
 // The explorer's page: controls on one side, what Python answers on the other. All mathematics is Python's; here
-// are only the plane, in which points are dragged, and the exchange of settings for answers.
+// are only the plane, in which points are dragged, and the exchange of settings for answers. Of a page that stands alone
+// (its model says `still`) nothing can be changed: it is looked at, and its pictures are saved.
 
 const SVG = "http://www.w3.org/2000/svg";
 const SIZE = 400; // of the plane's own coordinates, each way
 const ANSWER_WITHIN = 5000; // milliseconds after which an answer is no longer waited for
+const MOST_UNDONE = 200; // settings that can be gone back to
+const PICTURE_WIDTH = 1600; // pixels of a saved PNG
+// What a picture looks like without the page's style sheet.
+const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "font-size",
+  "font-family", "font-weight", "text-anchor"];
 
 function make(tag, attributes = {}, ...children) {
   const inSvg = ["svg", "g", "path", "circle", "rect", "line", "text", "polygon", "title", "defs", "marker"].includes(tag);
@@ -22,6 +28,24 @@ function roundUp(x) {
   return [1, 1.5, 2, 3, 5, 7, 10].map((m) => m * power).find((v) => v >= x * (1 - 1e-12));
 }
 
+// A picture as PNG.
+async function raster(svg, width, height) {
+  const image = new Image();
+  const address = URL.createObjectURL(svg);
+  try {
+    await new Promise((resolve, reject) => {
+      image.onload = resolve;
+      image.onerror = () => reject(new Error("the picture cannot be drawn"));
+      image.src = address;
+    });
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+  const canvas = make("canvas", { width: PICTURE_WIDTH, height: Math.round((PICTURE_WIDTH * height) / width) });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
 function tidy(x, step) {
   return Number((Math.round(x / step) * step).toPrecision(12));
 }
@@ -37,6 +61,10 @@ class Explorer {
     this.unsent = null; // what to send when the answer comes
     this.dragging = null;
     this.reach = 1; // the plane shows coordinates up to this
+    this.zoomed = false; // whether the reader has chosen the reach
+    this.past = []; // settings that were, as text, oldest first
+    this.future = []; // settings that were undone
+    this.still = Boolean(model.get("still"));
     this.build();
     this.listener = () => this.receive(model.get("shown"));
     model.on("change:shown", this.listener);
@@ -67,6 +95,23 @@ class Explorer {
       this.handles,
     );
     this.key = make("p", { class: "legend" });
+    this.plane.addEventListener("wheel", (e) => this.turn(e), { passive: false });
+    this.plane.addEventListener("touchstart", (e) => this.pinch(e), { passive: false });
+    this.plane.addEventListener("touchmove", (e) => this.pinch(e), { passive: false });
+    const button = (name, text, onclick, title = text) => make("button", { type: "button", class: name, onclick, title }, text);
+    this.undoButton = button("undo", "Undo", () => this.undo(), "Undo (Ctrl-Z)");
+    this.redoButton = button("redo", "Redo", () => this.redo(), "Redo (Ctrl-Shift-Z)");
+    this.fitButton = button("fit", "Fit", () => this.fit(), "Show everything, as large as it fits");
+    this.tools = make(
+      "div",
+      { class: "tools", role: "toolbar", "aria-label": "The plane" },
+      ...(this.still ? [] : [this.undoButton, this.redoButton]),
+      button("closer", "+", () => this.zoom(1 / 1.25), "Closer"),
+      button("farther", "−", () => this.zoom(1.25), "Farther"),
+      this.fitButton,
+      this.saving("plane", () => this.plane),
+    );
+    if (!this.still) this.root.addEventListener("keydown", (e) => this.shortcut(e));
     this.arms = make("tbody");
     this.items = make("tbody");
     this.itemTable = this.table("Items: what you want to know about", ["item", "x", "y", ""], this.items);
@@ -78,10 +123,12 @@ class Explorer {
     this.parts = {};
     const part = (name, title) => {
       this.parts[name] = make("div");
-      return make("section", { class: `part ${name}` }, make("h2", {}, title), this.parts[name]);
+      const picture = () => this.parts[name].querySelector("svg");
+      const tools = ["equivalence", "steps"].includes(name) ? [make("div", { class: "tools" }, this.saving(name, picture))] : [];
+      return make("section", { class: `part ${name}` }, make("h2", {}, title), this.parts[name], ...tools);
     };
     this.link = make("a", { class: "link" }, "Link to this view");
-    this.link.hidden = !this.model.get("linked"); // a notebook's address is not the explorer's
+    this.link.hidden = !this.model.get("linked") || this.still; // a notebook's address is not the explorer's
     this.program = make("pre", { tabindex: "0", "aria-label": "Python code of this view" });
     this.programBox = make(
       "div",
@@ -102,6 +149,7 @@ class Explorer {
         make("div", { class: "choose" }, label("Problem", this.problem), label("Start from", this.example)),
         this.about,
         this.plane,
+        this.tools,
         this.key,
         this.table("Arms: what you can measure", ["arm", "x", "y", "noise variance", ""], this.arms),
         add("arm", "Add an arm"),
@@ -114,11 +162,58 @@ class Explorer {
         this.message,
         part("design", "The design"),
         part("equivalence", "Why it is optimal"),
+        this.stepsSection(),
         part("plan", "Whole numbers"),
         part("samples", "Samples to identify the answer"),
         make("div", { class: "take" }, this.programButton, " ", this.link),
         this.programBox,
       ),
+    );
+  }
+
+  // Two buttons that save a picture as it looks now.
+  saving(name, picture) {
+    const save = (kind) => ({
+      type: "button",
+      class: `save-${kind}`,
+      title: `Save the picture as ${kind.toUpperCase()}`,
+      onclick: () => this.savePicture(picture(), name, kind),
+    });
+    return make(
+      "span",
+      { class: "saving" },
+      "Save picture: ",
+      make("button", save("svg"), "SVG"),
+      make("button", save("png"), "PNG"),
+    );
+  }
+
+  // The way of a method to the design, step by step: computed when it is asked for.
+  stepsSection() {
+    this.walked = make("div");
+    const methods = this.model.get("methods") ?? [];
+    this.method = make("select", { name: "method", onchange: () => this.askSteps() });
+    for (const m of methods) this.method.append(make("option", { value: m.value }, m.title));
+    this.slider = make("input", { type: "range", min: 0, max: 0, value: 0, step: 1, oninput: () => this.paintStep() });
+    const label = (text, control) => make("label", {}, make("span", {}, text), control);
+    this.stepBox = make("div", { class: "walk", hidden: true }, label("Step", this.slider), this.walked);
+    this.stepsButton = make(
+      "button",
+      { type: "button", class: "show-steps", "aria-expanded": "false", onclick: () => this.toggleSteps() },
+      "Walk there step by step",
+    );
+    const choose = this.still ? [] : [this.stepsButton];
+    this.stepsTools = make("div", { class: "tools", hidden: true }, this.saving("steps", () => this.walked.querySelector("svg")));
+    const chosen = make("div", { class: "choose", hidden: true }, label("Method", this.method));
+    this.methodBox = chosen;
+    return make(
+      "section",
+      { class: "part walk-part" },
+      make("h2", {}, "The way there"),
+      ...choose,
+      chosen,
+      this.stepBox,
+      this.stepsTools,
     );
   }
 
@@ -151,7 +246,10 @@ class Explorer {
   }
 
   set(changes) {
+    if (this.still) return;
+    this.remember();
     Object.assign(this.fields, changes);
+    this.forgetSteps();
     this.paint();
     this.send({ fields: this.fields, moving: Boolean(this.dragging) });
   }
@@ -179,7 +277,178 @@ class Explorer {
   }
 
   startFrom(query) {
-    if (query) this.send({ query });
+    if (!query) return;
+    this.remember();
+    this.forgetSteps();
+    this.zoomed = false;
+    this.send({ query });
+    this.example.value = "";
+  }
+
+  // ---------------------------------------------------------------- going back
+
+  // Keep what is set before it changes; of a point on its way only where it came from.
+  remember() {
+    const now = this.held ?? JSON.stringify(this.fields);
+    if (this.dragging) {
+      this.held = now;
+      return;
+    }
+    this.held = null;
+    if (now !== this.past.at(-1)) this.past.push(now);
+    if (this.past.length > MOST_UNDONE) this.past.shift();
+    this.future = [];
+  }
+
+  undo() {
+    this.travel(this.past, this.future);
+  }
+
+  redo() {
+    this.travel(this.future, this.past);
+  }
+
+  travel(from, to) {
+    const now = JSON.stringify(this.fields);
+    let found = from.pop();
+    while (found === now) found = from.pop(); // a point that came back to its place
+    if (found !== undefined) {
+      to.push(now);
+      this.fields = JSON.parse(found);
+      this.forgetSteps();
+      this.send({ fields: this.fields });
+    }
+    this.renewed = true;
+    this.paint();
+    this.renewed = false;
+  }
+
+  shortcut(event) {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const key = event.key.toLowerCase();
+    if (key !== "z" && key !== "y") return;
+    event.preventDefault();
+    if (key === "y" || event.shiftKey) this.redo();
+    else this.undo();
+  }
+
+  // ---------------------------------------------------------------- closer and farther
+
+  zoom(factor) {
+    const reach = this.reach * factor;
+    if (!(reach > 1e-6 && reach < 1e9)) return;
+    this.reach = reach;
+    this.zoomed = true;
+    this.paint();
+  }
+
+  fit() {
+    this.zoomed = false;
+    this.paint();
+  }
+
+  turn(event) {
+    event.preventDefault();
+    this.zoom(Math.exp(Math.sign(event.deltaY) * Math.min(Math.abs(event.deltaY), 100) * 0.002));
+  }
+
+  // Two fingers zoom; one moves a point, or the page.
+  pinch(event) {
+    if (event.touches.length !== 2) {
+      this.spread = null;
+      return;
+    }
+    event.preventDefault();
+    const [a, b] = event.touches;
+    const spread = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
+    if (this.spread && spread > 0) this.zoom(this.spread / spread);
+    this.spread = spread;
+  }
+
+  // ---------------------------------------------------------------- step by step
+
+  toggleSteps() {
+    const show = this.stepBox.hidden;
+    for (const box of [this.stepBox, this.methodBox, this.stepsTools]) box.hidden = !show;
+    this.stepsButton.setAttribute("aria-expanded", String(show));
+    if (show) this.askSteps();
+    else this.forgetSteps();
+  }
+
+  askSteps() {
+    this.send({ fields: this.fields, steps: this.method.value });
+  }
+
+  // Steps belong to the settings they were made for.
+  forgetSteps() {
+    if (!this.steps) return;
+    this.steps = null;
+    for (const box of [this.stepBox, this.methodBox, this.stepsTools]) box.hidden = true;
+    this.stepsButton.setAttribute("aria-expanded", "false");
+  }
+
+  paintSteps(steps) {
+    this.steps = steps;
+    this.stepBox.hidden = false;
+    const last = Math.max(0, (steps.points ?? []).length - 1);
+    this.slider.max = last;
+    this.slider.value = last ? 1 : 0;
+    this.slider.parentElement.hidden = last === 0;
+    this.stepsTools.hidden = last === 0;
+    this.paintStep();
+  }
+
+  paintStep() {
+    if (!this.steps) return;
+    const k = Number(this.slider.value);
+    const point = this.steps.points?.[k];
+    this.walked.innerHTML = this.steps.picture + (point ? point.words : "");
+    const mark = this.walked.querySelector(".here");
+    const at = this.walked.querySelectorAll(".step-at")[k];
+    if (mark && at) for (const name of ["cx", "cy"]) mark.setAttribute(name, at.getAttribute(name));
+    this.slider.setAttribute("aria-valuetext", point ? `step ${k}` : "");
+    this.paintBackdrop();
+    this.paintHandles();
+  }
+
+  // The weights and the region to draw: those of the step that is looked at, else the design's.
+  get drawn() {
+    const point = this.steps?.points?.[Number(this.slider.value)];
+    return point ? { ...this.shown.plane, weights: point.weights, region: point.region } : (this.shown.plane ?? {});
+  }
+
+  // ---------------------------------------------------------------- pictures to take along
+
+  async savePicture(picture, name, kind) {
+    if (!picture) return;
+    const { text, width, height } = this.alone(picture);
+    const svg = new Blob([text], { type: "image/svg+xml" });
+    this.download(kind === "svg" ? svg : await raster(svg, width, height), `convexdesign-${name}.${kind}`);
+  }
+
+  // A picture as text that needs no page around it: every colour and font stands in its elements.
+  alone(picture) {
+    const copy = picture.cloneNode(true);
+    const [, , width, height] = picture.getAttribute("viewBox").split(" ").map(Number);
+    const theirs = [picture, ...picture.querySelectorAll("*")];
+    [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
+      const look = getComputedStyle(theirs[i]);
+      for (const property of LOOKS) node.style.setProperty(property, look.getPropertyValue(property));
+    });
+    copy.querySelectorAll(".target, title").forEach((node) => node.remove());
+    for (const attribute of ["tabindex", "role", "aria-label", "style"]) copy.removeAttribute(attribute);
+    copy.setAttribute("xmlns", SVG);
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    const ground = make("rect", { x: 0, y: 0, width, height, fill: getComputedStyle(this.root).backgroundColor });
+    copy.prepend(ground);
+    return { text: new XMLSerializer().serializeToString(copy), width, height };
+  }
+
+  download(blob, name) {
+    const link = make("a", { href: URL.createObjectURL(blob), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
 
   // ---------------------------------------------------------------- exchange
@@ -214,8 +483,10 @@ class Explorer {
       // What was set since the question was sent is newer than the answer's settings.
       const isNews = shown.loaded && !this.unsent;
       if (isNews || !this.fields) this.fields = JSON.parse(JSON.stringify(shown.fields));
+      this.renewed = isNews;
     }
     this.paint();
+    this.renewed = false;
     this.paintAnswer(shown);
     if (this.waiting && shown.serial >= this.waiting) {
       this.root.dataset.response = (performance.now() - this.sentAt).toFixed(1);
@@ -230,6 +501,7 @@ class Explorer {
     if (this.message.innerHTML !== shown.messages) this.message.innerHTML = shown.messages;
     this.root.classList.toggle("stale", !shown.fields);
     if (!shown.fields) return;
+    if (shown.steps) this.paintSteps(shown.steps);
     for (const [name, box] of Object.entries(this.parts)) {
       const waits = name === "plan" && shown.moving;
       box.classList.toggle("waits", waits);
@@ -269,7 +541,11 @@ class Explorer {
 
   paint() {
     if (!this.fields) return;
-    if (!this.dragging) this.reach = this.wantedReach();
+    if (!this.dragging && !this.zoomed) this.reach = this.wantedReach();
+    this.root.dataset.reach = this.reach;
+    this.undoButton.disabled = !this.past.length;
+    this.redoButton.disabled = !this.future.length;
+    this.fitButton.disabled = !this.zoomed;
     this.problem.value = this.fields.problem;
     const choice = this.model.get("choices").find((c) => c.value === this.fields.problem);
     this.about.replaceChildren(`To ${choice.about}: `, make("code", {}, choice.program));
@@ -279,11 +555,14 @@ class Explorer {
     this.paintTables();
     this.paintSettings();
     this.paintKey();
+    if (this.still) this.quieten();
   }
 
   wantedReach() {
     const sizes = this.points().flatMap((p) => p.at.map(Math.abs));
-    return roundUp(1.2 * Math.max(...sizes, 1e-6));
+    const plane = this.shown.plane ?? {};
+    const drawn = ["region", "blind", "hull"].flatMap((kind) => (plane[kind] ?? []).flat().map(Math.abs));
+    return roundUp(Math.max(1.2 * Math.max(...sizes, 1e-6), 1.04 * Math.max(...drawn, 0)));
   }
 
   get step() {
@@ -309,11 +588,16 @@ class Explorer {
       parts.push(make("text", { x, y: SIZE - 5, "text-anchor": "middle" }, text));
       parts.push(make("text", { x: 5, y: y + 4 }, text));
     }
-    const plane = this.shown.plane || {};
-    for (const kind of ["blind", "region"]) {
+    const plane = this.drawn;
+    for (const kind of ["hull", "blind", "region"]) {
       if (!plane[kind]) continue;
       const d = plane[kind].map((p) => this.place(p).map((c) => c.toFixed(2)).join(" ")).join(" L");
       parts.push(make("path", { class: kind, d: `M${d}Z` }));
+    }
+    if (plane.touch && this.uses("direction")) {
+      const [x1, y1] = this.place([0, 0]);
+      const [x2, y2] = this.place(plane.touch);
+      parts.push(make("line", { class: "ray", x1, y1, x2, y2 }), make("circle", { class: "touch", cx: x2, cy: y2, r: 5 }));
     }
     if (this.uses("threshold")) parts.push(...this.thresholdLine());
     for (const kind of ["theta", "direction"]) {
@@ -346,7 +630,7 @@ class Explorer {
       this.handles.replaceChildren(...points.map((p) => this.handle(p)));
       if (focused) this.handles.querySelector(`[data-point="${focused}"]`)?.focus();
     }
-    const weights = this.shown.plane?.weights;
+    const { weights } = this.drawn;
     points.forEach((p, k) => {
       const node = this.handles.children[k];
       const [x, y] = this.place(p.at);
@@ -371,6 +655,7 @@ class Explorer {
       role: "slider",
       "data-point": `${point.kind}${point.index}`,
       "aria-label": point.name,
+      "aria-readonly": String(this.still),
       "aria-roledescription": "point in the plane",
       onpointerdown: (e) => this.grab(e, node, point),
       onpointermove: (e) => this.drag(e, point),
@@ -449,8 +734,9 @@ class Explorer {
     return node;
   }
 
+  // What the reader is typing stays, unless everything is set anew.
   show(input, value) {
-    if (input !== this.focused() && input.value !== String(value)) input.value = String(value);
+    if ((this.renewed || input !== this.focused()) && input.value !== String(value)) input.value = String(value);
   }
 
   focused() {
@@ -488,16 +774,24 @@ class Explorer {
     });
   }
 
+  // Of a page that stands alone nothing can be changed.
+  quieten() {
+    for (const control of this.root.querySelectorAll(".set input, .set select")) control.disabled = true;
+    for (const button of this.root.querySelectorAll(".remove, .add-arm, .add-item")) button.hidden = true;
+    this.example.parentElement.hidden = true;
+  }
+
   paintKey() {
     const f = this.fields;
     const level = `${Number((100 * (1 - f.delta)).toPrecision(4))} %`;
     const mark = (kind, text) => [make("span", { class: `mark ${kind}`, "aria-hidden": "true" }), ` ${text} `];
-    const plane = this.shown.plane || {};
+    const plane = this.drawn;
     const parts = [...mark("informed", "arms (area: share)")];
     if (this.uses("items") && f.items.length) parts.push(...mark("item", "items"));
     if (plane.region) parts.push(...mark("region", `where the estimate of θ lies after ${f.pulls} measurements, ${level} of the time`));
     if (plane.blind) parts.push(...mark("blind-region", "the same, designed as if all noise were equal"));
     if (this.uses("threshold")) parts.push(...mark("threshold", "threshold"));
+    if (plane.hull) parts.push(...mark("hull", "Elfving’s polygon of the arms over their noise, and where c leaves it"));
     this.key.replaceChildren(...parts);
   }
 
@@ -516,7 +810,7 @@ class Explorer {
   }
 
   grab(event, node, point) {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || this.still) return;
     const box = node.querySelector(".disc, .square, .tip").getBoundingClientRect();
     this.dragging = { dx: event.clientX - box.left - box.width / 2, dy: event.clientY - box.top - box.height / 2, point };
     node.setPointerCapture(event.pointerId);
@@ -534,10 +828,12 @@ class Explorer {
   drop() {
     if (!this.dragging) return;
     this.dragging = null;
+    if (this.held === null || this.held === undefined) return; // it was touched, and not moved
     this.set({}); // at rest: now with everything
   }
 
   press(event, point) {
+    if (this.still || event.ctrlKey || event.metaKey) return;
     const turn = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     if ((event.key === "Delete" || event.key === "Backspace") && ["arm", "item"].includes(point.kind)) {
       event.preventDefault();

@@ -1,77 +1,60 @@
-"""Who may talk to the explorer: pages that it served itself, in a browser on this machine.
+"""Who may talk to the explorer: pages that it served itself.
 
 A server on 127.0.0.1 is within reach of every page that the browser shows: a page of another origin may send it requests, and
 one whose name is made to point to 127.0.0.1 (DNS rebinding) may read the answers too. The first is told by the header Origin,
-the second by Host, which browsers write themselves; both are compared with the names of this very server.
+the second by Host, which browsers write themselves; both are compared with the names of this very server. Where it listens to
+other machines, addresses written as numbers and this machine's own names are its names: no foreign name can be made to be one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+import ipaddress
+import socket
+from collections.abc import Sequence
 
 __all__ = ["LOCAL_NAMES", "Guard"]
 
-LOCAL_NAMES = ("127.0.0.1", "localhost")
-REFUSAL = b"This explorer answers only the pages it serves, under the address it printed.\n"
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Guard:
-    """An ASGI application that passes on what comes from its own pages, and lets no other origin read an answer.
+    """host, port: where the server listens."""
 
-    port: where the server listens; a request for another host or port, or from another origin, gets 403 (a WebSocket is
-    closed before it opens). Headers Access-Control-* of the application are left out.
-    """
+    def __init__(self, host: str, port: int):
+        self.port = port
+        self.open = not is_local(host)
+        self.names = {*LOCAL_NAMES, host.lower()}
+        if self.open:
+            self.names |= {name.lower() for name in (socket.gethostname(), socket.getfqdn())}
 
-    def __init__(self, application: Application, port: int):
-        self.application = application
-        self.hosts = {f"{name}:{port}".encode() for name in LOCAL_NAMES}
-        self.hosts |= {name.encode() for name in LOCAL_NAMES if port == 80}
-        self.origins = {b"http://" + host for host in self.hosts}
+    def allows(self, host: Sequence[str], origin: Sequence[str]) -> bool:
+        """Whether there is one Host, ours, and no Origin but ours; each as all headers of that name say it."""
+        return (
+            len(host) == 1 and self._is_ours(host[0]) and all(o.lower() == f"http://{host[0].lower()}" for o in origin)
+        )
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            if not self.allows(scope):
-                await _refuse(send)
-                return
-            await self.application(scope, receive, _without_sharing(send))
-        elif scope["type"] == "websocket":
-            if not self.allows(scope):
-                await receive()
-                await send({"type": "websocket.close", "code": 1008})
-                return
-            await self.application(scope, receive, send)
-        else:
-            await self.application(scope, receive, send)
-
-    def allows(self, scope: Message) -> bool:
-        """Whether there is one Host, ours, and no Origin but ours."""
-        hosts = [value for name, value in scope["headers"] if name.lower() == b"host"]
-        origins = [value for name, value in scope["headers"] if name.lower() == b"origin"]
-        ours = len(hosts) == 1 and hosts[0].lower() in self.hosts
-        return ours and all(origin.lower() in self.origins for origin in origins)
+    def _is_ours(self, host: str) -> bool:
+        name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+        if not name:
+            name, port = host, ""
+        if (port or "80") != str(self.port):
+            return False
+        return name.lower() in self.names or (self.open and _is_number(name))
 
 
-def _without_sharing(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            kept = [
-                (name, value)
-                for name, value in message.get("headers", ())
-                if not name.lower().startswith(b"access-control-")
-            ]
-            message = {**message, "headers": kept}
-        await send(message)
-
-    return sending
+def is_local(host: str) -> bool:
+    """Whether only programs on this machine reach the address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
-async def _refuse(send: Send) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(REFUSAL)).encode())]
-    await send({"type": "http.response.start", "status": 403, "headers": headers})
-    await send({"type": "http.response.body", "body": REFUSAL})
+def _is_number(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

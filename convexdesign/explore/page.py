@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.errors import InputError
 from convexdesign.explore.script import program
-from convexdesign.explore.state import EXAMPLES, PROBLEMS
+from convexdesign.explore.state import EXAMPLES, PROBLEMS, State
 from convexdesign.explore.views import Blind, View
 from convexdesign.plotting.allocation import percent
+from convexdesign.plotting.plane import elfving_data
 from convexdesign.problem import Criterion
 from convexdesign.problem.kinds import KINDS
 from convexdesign.typing import Floats
 
-__all__ = ["choices", "equivalence_picture", "examples", "page", "trouble"]
+__all__ = ["choices", "equivalence_picture", "examples", "number", "page", "points", "trouble"]
 
 
 # Below this the two designs cost the same, and there is no second design to show.
@@ -67,7 +69,7 @@ def page(view: View) -> dict[str, Any]:
 
 def trouble(message: str) -> dict[str, Any]:
     """What is shown in the place of a view for settings that make no sense."""
-    return {"messages": _message("trouble", _sentence(message))}
+    return {"messages": _message("refused", _sentence(message))}
 
 
 def _messages(view: View) -> str:
@@ -77,7 +79,7 @@ def _messages(view: View) -> str:
 
 
 def _message(kind: str, text: str) -> str:
-    mark = {"trouble": "No design", "note": "Note"}[kind]
+    mark = {"trouble": "No design", "refused": "Not accepted", "note": "Note"}[kind]
     return f'<p class="message {kind}"><strong>{mark}:</strong> {escape(text)}</p>'
 
 
@@ -113,8 +115,8 @@ def _design(view: View) -> str:
     side = "no design is above" if design.problem.criterion.maximised else "no design is below"
     return (
         f'<table class="shares"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        f'<p>{value.capitalize()}: <strong data-value="{design.value!r}">{_number(design.value)}</strong>, and {side} '
-        f'{_number(design.bound)} (proven; gap {_gap(design.gap)}). <span class="verdict">{words}</span></p>'
+        f'<p>{value.capitalize()}: <strong data-value="{design.value!r}">{number(design.value)}</strong>, and {side} '
+        f'{number(design.bound)} (proven; gap {_gap(design.gap)}). <span class="verdict">{words}</span></p>'
     )
 
 
@@ -175,9 +177,9 @@ def _samples(view: View) -> str:
     found = view.samples.complexity
     return (
         f"<p>{goal} No algorithm that errs with probability at most {view.state.delta:g} needs fewer than "
-        f'<strong data-samples="{view.samples.bound!r}">{_number(view.samples.bound)}</strong> samples on average. '
-        f"The complexity is ψ* = {_number(found.psi_star)}; if every arm were as noisy as the noisiest, ρ* = "
-        f"{_number(found.rho_star)}.</p>"
+        f'<strong data-samples="{view.samples.bound!r}">{number(view.samples.bound)}</strong> samples on average. '
+        f"The complexity is ψ* = {number(found.psi_star)}; if every arm were as noisy as the noisiest, ρ* = "
+        f"{number(found.rho_star)}.</p>"
     )
 
 
@@ -186,20 +188,32 @@ def _plane(view: View) -> dict[str, Any]:
     blind = view.blind if _differs(view.blind) else None
     return {
         "weights": None if view.design is None else view.design.weights.tolist(),
-        "region": _points(view.region),
-        "blind": _points(None if blind is None else blind.region),
+        "region": points(view.region),
+        "blind": points(None if blind is None else blind.region),
+        **_elfving(view.state),
     }
 
 
-def _points(boundary: Floats | None) -> list[list[float]] | None:
+def _elfving(state: State) -> dict[str, Any]:
+    """Elfving's polygon, and where the direction's ray leaves it; nothing for other problems, or arms on one line."""
+    if state.problem != "c-optimal":
+        return {}
+    try:
+        data = elfving_data(state.arms, state.direction, state.noise_variance)
+    except InputError:
+        return {}
+    return {"hull": points(data.hull), "touch": data.touch.tolist()}
+
+
+def points(boundary: Floats | None) -> list[list[float]] | None:
     if boundary is None:
         return None
     size = float(np.abs(boundary).max())
-    digits = max(0, 4 - int(np.floor(np.log10(size)))) if size > 0 else 4
+    digits = 4 - int(np.floor(np.log10(size))) if size > 0 else 4
     return [[float(x), float(y)] for x, y in boundary.round(digits)]
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """A number for reading: five digits, thousands in groups."""
     if not np.isfinite(value):
         return "∞" if value > 0 else "−∞"

@@ -24,10 +24,11 @@ from convexdesign.solving import solve
 from convexdesign.typing import Floats
 from convexdesign.verification.equivalence import Sensitivities, sensitivities
 
-__all__ = ["Blind", "Samples", "View", "objective_of", "problem_of", "view"]
+__all__ = ["Blind", "Samples", "View", "objective_of", "problem_of", "region", "view"]
 
 
-DUST = 1e-5
+# An arm that is measured so rarely, and says so little by it, is what a solver leaves of zero.
+RARELY, LITTLE = 1e-5, 1e-7
 
 ALL_ZERO = "Every arm is zero, so no measurement says anything about theta: move an arm away from the origin."
 ONE_LINE = (
@@ -105,15 +106,15 @@ def view(state: State, moving: bool = False) -> View:
         plan = None if moving else design.round(state.pulls)
     except ConvexDesignError as error:
         said["plan"] = str(error)
-    region = _region(state, design.weights)
+    boundary = region(state, design.weights)
     notes = _line(state)
-    if region is None and not notes:
+    if boundary is None and not notes:
         notes = (ONE_DIRECTION,)
     return View(
         state,
         design,
         _sensitivities(design, at),
-        region,
+        boundary,
         _judged(state, design, blind_weights),
         plan,
         samples,
@@ -161,22 +162,23 @@ def _judged(state: State, design: Design, weights: Floats) -> Blind:
     criterion = design.problem.criterion
     # Two tolerances may differ in their last digits: an optimal design is never worse than another.
     excess = max(relative_gap(criterion, at.value, design.value, dimension(design.canonical)), 0.0)
-    return Blind(weights, at.value, 1.0 + excess, _sensitivities(design, at), _region(state, weights))
+    return Blind(weights, at.value, 1.0 + excess, _sensitivities(design, at), region(state, weights))
 
 
 def _sensitivities(design: Design, at: Evaluation) -> Sensitivities:
     return sensitivities(design.canonical, at, design.certificate.witness)
 
 
-def _region(state: State, weights: Floats) -> Floats | None:
+def region(state: State, weights: Floats, points: int = 121) -> Floats | None:
     """Where theta's estimate lies with probability 1 - delta after `pulls` measurements: |z - theta|^2_A <= c / pulls.
 
     c = -2 log delta, the quantile of the chi-square distribution with two degrees of freedom.
     """
-    # What a solver leaves of zero would make the strip an ellipse of no meaning.
-    kept = np.where(weights < DUST, 0.0, weights)
+    # What a solver leaves of zero would make the strip an ellipse of no meaning; but a rare arm may be a very precise one.
+    told = weights * (np.asarray(state.arms) ** 2).sum(axis=1) / np.asarray(state.noise_variance)
+    kept = np.where((weights < RARELY) & (told < LITTLE * told.max()), 0.0, weights)
     try:
-        unit = ellipse_data(state.arms, kept, noise_variance=state.noise_variance, points=121).boundary
+        unit = ellipse_data(state.arms, kept, noise_variance=state.noise_variance, points=points).boundary
     except InputError:
         return None
     return np.asarray(state.theta) + math.sqrt(-2.0 * math.log(state.delta) / state.pulls) * unit

@@ -21,7 +21,7 @@ far together, weighted as the steps weighted them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,7 +34,7 @@ from convexdesign.problem import Canonical, Criterion
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["CLASSIC", "classic"]
+__all__ = ["CLASSIC", "FirstOrder", "Point", "classic", "steps"]
 
 
 DEFAULT_STEPS = 1000
@@ -74,20 +74,32 @@ def classic(
 
     start (k,): weights of a related design. Raises SolverError for criteria and weight sets that these methods do not handle.
     """
+    method = FirstOrder(canonical, Trace(name, tol, max_iter or DEFAULT_STEPS, time_limit, report))
+    for point in steps(method, start):
+        if method.done(point):
+            break
+    return method.outcome()
+
+
+def steps(method: FirstOrder, start: Floats | None = None) -> Iterator[Point]:
+    """Every point that a method comes to, from `start` (k,) or uniform weights; it ends where weights span no more.
+
+    Raises SolverError for criteria and weight sets that these methods do not handle.
+    """
+    canonical, name = method.canonical, method.trace.method
     problem = canonical.problem
     if not problem.weight_set.is_simplex:
         raise SolverError(f"{name} works over all weights on the simplex; use method='conic' for constraints")
     if problem.criterion not in (Criterion.MINIMAX, Criterion.D):
         raise SolverError(f"{name} does not handle this criterion ({problem.criterion.value}); use method='conic'")
-    method = FirstOrder(canonical, Trace(name, tol, max_iter or DEFAULT_STEPS, time_limit, report))
     weights, share = _uniform_start(canonical, start), 1.0
     for k in itertools.count(1):
         point = method.at(weights, share)
-        if point is None or method.done(point):
-            break
+        if point is None:
+            return
+        yield point
         share = 2.0 / (k + 2.0)
         weights = CLASSIC[name](method, point, share)
-    return method.outcome()
 
 
 @dataclass

@@ -158,6 +158,12 @@ def visit(watched):
     assert watched.faults == []
 
 
+@pytest.fixture
+def as_explorer():
+    """The explorer in any page that shows one."""
+    return Opened
+
+
 @pytest.fixture(scope="session")
 def standing(watched):
     return watched.open()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
+from PIL import Image
 
 import convexdesign as cd
-from convexdesign.explore import PROBLEMS, State
+from convexdesign.explore import PROBLEMS, State, alone
+from convexdesign.explore.steps import walk
 
 ARMS = [f"{c} of arm {i}" for i in range(3) for c in ("x", "y")]
 NOISE = [f"noise variance of arm {i}" for i in range(3)]
@@ -42,13 +46,14 @@ def test_dragging_an_arm_changes_the_design(shown):
     mouse = shown.page.mouse
     mouse.move(*start)
     mouse.down()
-    # A quarter of the plane to the right, an eighth down: half and a quarter of the coordinates shown, 1.5 each way.
+    # A quarter of the plane to the right, an eighth down: half and a quarter of the coordinates shown.
+    reach = float(shown.root.get_attribute("data-reach"))
     mouse.move(start[0] + plane["width"] / 4, start[1] + plane["height"] / 8, steps=12)
     shown.settle()
     assert shown.root.locator(".part.plan .waits").count() == 1  # whole numbers wait until the arm rests
     mouse.up()
     shown.settle()
-    assert shown.values("x of arm 1", "y of arm 1") == pytest.approx([0.75, 0.625], abs=0.011)
+    assert shown.values("x of arm 1", "y of arm 1") == pytest.approx([reach / 2, 1 - reach / 4], abs=0.011 * reach)
     assert shown.values("x of arm 0", "y of arm 0") == [1.0, 0.0]
     assert shown.shares() != before
     assert_is_solved(shown)
@@ -62,6 +67,7 @@ def test_a_finger_moves_an_arm_and_not_the_page(visit):
     box = shown.handle("arm1").locator(".disc").bounding_box()
     width = shown.root.locator("svg.plane").bounding_box()["width"]
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    reach = float(shown.root.get_attribute("data-reach"))
     finger = shown.page.context.new_cdp_session(shown.page)
     finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     for k in range(1, 11):
@@ -69,8 +75,8 @@ def test_a_finger_moves_an_arm_and_not_the_page(visit):
         finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [at]})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     shown.settle()
-    # A sixth and a quarter of the plane, which shows 1.5 each way.
-    assert shown.values("x of arm 1", "y of arm 1") == pytest.approx([0.5, 0.25], abs=0.011)
+    # A sixth and a quarter of the plane, which shows the reach each way.
+    assert shown.values("x of arm 1", "y of arm 1") == pytest.approx([reach / 3, 1 - reach / 2], abs=0.011 * reach)
     assert_is_solved(shown)
 
 
@@ -190,6 +196,133 @@ def test_points_can_be_added_and_removed_and_examples_chosen(shown):
     shown.page.get_by_label("Start from").select_option("A hexagon with equal noise")
     shown.settle()
     assert shown.shares() == pytest.approx([1 / 6] * 6, abs=1e-3)
+
+
+def test_changes_are_undone_and_done_again(shown):
+    first = shown.values(*ARMS)
+    shown.input("x of arm 1").fill("0.4")
+    shown.settle()
+    shown.page.get_by_role("button", name="Add an arm").click()
+    shown.settle()
+    assert len(shown.shares()) == 4
+    shown.page.get_by_role("button", name="Undo").click()
+    shown.settle()
+    assert len(shown.shares()) == 3
+    shown.handle("arm0").focus()
+    shown.page.keyboard.press("Control+z")
+    shown.settle()
+    assert shown.values(*ARMS) == first
+    assert_is_solved(shown)
+    shown.page.keyboard.press("Control+Shift+z")
+    shown.settle()
+    assert shown.values("x of arm 1") == [0.4]
+    assert_is_solved(shown)
+    shown.input("x of arm 1").fill("0.5")
+    shown.settle()
+    assert shown.page.get_by_role("button", name="Redo").is_disabled()
+
+
+def test_a_dragged_point_goes_back_in_one_step(shown):
+    first = shown.values(*ARMS)
+    assert first == [1.0, 0.0, 0.0, 1.0, 0.88, 0.48]
+    shown.root.locator("svg.plane").scroll_into_view_if_needed()
+    box = shown.handle("arm2").locator(".disc").bounding_box()
+    mouse = shown.page.mouse
+    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    mouse.down()
+    mouse.move(box["x"] - 40, box["y"] + 50, steps=9)
+    mouse.up()
+    shown.settle()
+    assert shown.values(*ARMS) != first
+    shown.page.get_by_role("button", name="Undo").click()
+    shown.settle()
+    assert shown.values(*ARMS) == first
+
+
+def test_the_region_is_never_cut_and_the_wheel_zooms(shown):
+    inside = "plane => { const b = plane.querySelector('.region').getBBox(); return [b.x, b.y, b.x + b.width, b.y + b.height] }"
+    shown.input("measurements").fill("2")
+    shown.settle()
+    plane = shown.root.locator("svg.plane")
+    corners = plane.evaluate(inside)
+    assert min(corners) >= 0
+    assert max(corners) <= 400
+    reach = float(shown.root.get_attribute("data-reach"))
+    plane.hover(position={"x": 20, "y": 20})
+    shown.page.mouse.wheel(0, -100)
+    shown.page.get_by_role("button", name="Fit", disabled=False).wait_for()
+    assert float(shown.root.get_attribute("data-reach")) < reach
+    shown.page.get_by_role("button", name="Fit").click()
+    assert float(shown.root.get_attribute("data-reach")) == reach
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_are_saved_as_they_look(visit, scheme, tmp_path):
+    """The SVG carries its colours and stands alone; the PNG has the page's ground, the arms' colour and little else."""
+    shown = visit(scheme=scheme)
+    for name in ("plane", "equivalence"):
+        place = shown.root.locator(".set" if name == "plane" else ".part.equivalence")
+        saved = {}
+        for kind in ("svg", "png"):
+            with shown.page.expect_download() as download:
+                place.locator(f".save-{kind}").click()
+            assert download.value.suggested_filename == f"convexdesign-{name}.{kind}"
+            saved[kind] = tmp_path / f"{name}.{kind}"
+            download.value.save_as(saved[kind])
+        text = saved["svg"].read_text(encoding="utf-8")
+        ElementTree.fromstring(text)
+        assert "var(" not in text
+        assert "url(" not in text.replace("url(#", "").replace("url(&quot;#", "")
+        pixels = np.asarray(Image.open(saved["png"]).convert("RGB")).reshape(-1, 3).astype(int)
+        ground = [255, 255, 255] if scheme == "light" else [21, 24, 29]
+        informed = [198, 81, 0] if scheme == "light" else [240, 138, 60]
+        assert np.mean(np.abs(pixels - ground).max(axis=1) < 8) > 0.5
+        assert np.mean(np.abs(pixels - informed).max(axis=1) < 24) > 1e-4
+
+
+def test_the_way_there_step_by_step(shown):
+    shown.page.get_by_role("button", name="Walk there").click()
+    shown.settle()
+    way = walk(State.from_query(shown.link()), "frank-wolfe-vanilla")
+    slider = shown.root.get_by_label("Step", exact=True)
+    for k in (0, 5, 40):
+        slider.fill(str(k))
+        assert f"Step {k} of 40" in shown.root.locator(".walk").inner_text()
+        share = 100 * way["points"][k]["weights"][0]
+        assert shown.handle("arm0").get_attribute("aria-valuetext").endswith(f"share {share:.1f} %")
+    shown.root.get_by_label("Method").select_option("multiplicative")
+    shown.settle()
+    assert "Step 1 of" in shown.root.locator(".walk").inner_text()
+    shown.input("x of arm 1").fill("0.1")  # the steps belong to what was set before
+    shown.settle()
+    assert shown.root.locator(".walk").is_hidden()
+
+
+def test_a_page_that_stands_alone_shows_the_same_and_changes_nothing(browser, tmp_path, as_explorer):
+    file = tmp_path / "alone.html"
+    file.write_text(alone("problem=d-optimal&arms=1,0,1;0,1,2;0.7,0.7,1"), encoding="utf-8")
+    page = browser.new_page()
+    asked, faults = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(file.as_uri())
+    shown = as_explorer(page)
+    design = cd.solve(cd.DesignProblem.d_optimal([[1, 0], [0, 1], [0.7, 0.7]], noise_variance=[1, 2, 1]))
+    assert shown.shares() == pytest.approx(design.weights, abs=2e-5)
+    assert shown.value() == pytest.approx(design.value)
+    assert shown.input("x of arm 0").is_disabled()
+    before = shown.handle("arm0").get_attribute("transform")
+    box = shown.handle("arm0").locator(".disc").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 60, box["y"] + 60, steps=4)
+    page.mouse.up()
+    assert shown.handle("arm0").get_attribute("transform") == before
+    page.get_by_label("Step", exact=True).fill("2")
+    assert "Step 2 of" in shown.root.locator(".walk").inner_text()
+    assert faults == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    page.close()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1250, "light")])

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from convexdesign.explore import EXAMPLES, PROBLEMS, State, view
+from convexdesign.explore.answers import answer
 from convexdesign.explore.page import choices, equivalence_picture, examples, page
-from convexdesign.explore.widget import Explorer, answer
+from convexdesign.explore.widget import Explorer
 
 STATES = [*EXAMPLES.values(), *(replace(State(), problem=problem) for problem in PROBLEMS)]
 
@@ -82,10 +83,10 @@ def test_nonsense_is_answered_too():
 
 
 def test_even_a_bug_is_answered(monkeypatch, caplog):
-    from convexdesign.explore import widget
+    from convexdesign.explore import answers
 
-    monkeypatch.setattr(widget, "view", lambda *settings: 1 / 0)
-    assert "ZeroDivisionError" in widget.answer({"serial": 5, "query": ""})["messages"]
+    monkeypatch.setattr(answers, "view", lambda *settings: 1 / 0)
+    assert "ZeroDivisionError" in answers.answer({"serial": 5, "query": ""})["messages"]
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -110,6 +111,25 @@ def test_the_page_of_the_site_says_what_is_true():
     assert view(State.from_query(query)).design is not None
     for problem in PROBLEMS:
         assert f"`{problem}`" in text
+
+
+def test_a_refusal_is_not_called_an_arrangement_without_design():
+    shown = answer({"serial": 1, "query": "arms=1,0,-1"})
+    assert "Not accepted" in shown["messages"]
+    assert "No design" not in shown["messages"]
+    assert "No design" in answer({"serial": 1, "query": "problem=a-optimal&arms=1,0,1;2,0,1"})["messages"]
+
+
+def test_elfving_s_polygon_and_where_c_leaves_it():
+    """The best variance of c'theta is (|c| / |touch|)^2, and the touch lies on an edge."""
+    state = EXAMPLES["Two clean arms and a noisy diagonal"]
+    shown = page(view(state))
+    touch, hull = np.array(shown["plane"]["touch"]), np.array(shown["plane"]["hull"])
+    assert (np.hypot(*state.direction) / np.hypot(*touch)) ** 2 == pytest.approx(view(state).design.value, rel=1e-6)
+    edges = np.diff(hull, axis=0)
+    across = np.abs(np.cross(np.c_[edges, np.zeros(len(edges))], np.c_[touch - hull[:-1], np.zeros(len(edges))])[:, 2])
+    assert (across / np.hypot(*edges.T)).min() < 1e-3
+    assert "hull" not in page(view(replace(state, problem="d-optimal")))["plane"]
 
 
 def test_every_problem_and_example_can_be_chosen():

@@ -165,3 +165,11 @@ def test_while_a_point_moves_only_the_whole_numbers_wait():
 def test_equal_noise_is_the_same_problem_with_variance_one():
     equal = problem_of(FOUR, equal_noise=True)
     assert cd.solve(equal).value == pytest.approx(cd.solve(P.xy_allocation(X, Z)).value, rel=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [1e6, 1e9])
+def test_an_arm_measured_rarely_because_it_is_precise_leaves_no_strip(ratio):
+    """G-optimal shares are proportional to the variances, and both directions are known equally well."""
+    shown = view(State("g-optimal", ((1.0, 0.0), (0.0, 1.0)), (1.0, ratio)))
+    assert shown.notes == ()
+    assert shown.region is not None
