@@ -38,14 +38,7 @@ def main() -> None:
         page.goto(address[0])
         page.locator(".convexdesign-explorer[data-state=settled]").wait_for(timeout=90_000)
         box = page.locator(".convexdesign-explorer").bounding_box()
-        margin = 20
-        clip = {
-            "x": box["x"] - margin,
-            "y": box["y"] - margin,
-            "width": box["width"] + 2 * margin,
-            "height": box["height"],
-        }
-        page.screenshot(path=TARGET, clip=clip)
+        page.screenshot(path=TARGET, clip={name: box[name] for name in ("x", "y", "width", "height")})
         browser.close()
         server.terminate()
 
