@@ -10,7 +10,7 @@ from convexdesign.errors import ConvexDesignError, SolverError
 from convexdesign.explore.page import number, points
 from convexdesign.explore.state import State
 from convexdesign.explore.views import problem_of, region
-from convexdesign.frankwolfe.classic import FirstOrder, steps
+from convexdesign.frankwolfe.classic_methods import FirstOrder, steps
 from convexdesign.plotting.allocation import percent
 from convexdesign.problem.canonical import canonicalise
 from convexdesign.trace import Trace
@@ -37,8 +37,8 @@ def walk(state: State, method: str) -> dict[str, Any]:
     """Each step's weights, region and words, and the picture of the gaps; only words where the method has no way.
 
     >>> way = walk(State("g-optimal", ((1, 0), (0, 1)), (1, 3)), "multiplicative")
-    >>> way["points"][0]["weights"], way["points"][-1]["weights"]
-    ([0.5, 0.5], [0.25, 0.75])
+    >>> [[round(w, 3) for w in way["points"][k]["weights"]] for k in (0, -1)]
+    [[0.5, 0.5], [0.25, 0.75]]
     """
     if method not in METHODS:
         return {"picture": "", "words": ""}
