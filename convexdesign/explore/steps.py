@@ -36,9 +36,9 @@ def methods() -> list[dict[str, str]]:
 def walk(state: State, method: str) -> dict[str, Any]:
     """Each step's weights, region and words, and the picture of the gaps; only words where the method has no way.
 
-    >>> way = walk(State("g-optimal", ((1, 0), (0, 1)), (1, 3)), "multiplicative")
-    >>> [[round(w, 3) for w in way["points"][k]["weights"]] for k in (0, -1)]
-    [[0.5, 0.5], [0.25, 0.75]]
+    >>> way = walk(State("g-optimal", ((1, 0), (0, 1)), (1, 3)), "frank-wolfe-vanilla")
+    >>> [[round(w, 3) for w in way["points"][k]["weights"]] for k in (0, 1)]
+    [[0.5, 0.5], [0.167, 0.833]]
     """
     if method not in METHODS:
         return {"picture": "", "words": ""}
@@ -55,6 +55,7 @@ def walk(state: State, method: str) -> dict[str, Any]:
     except ConvexDesignError as error:
         return {"picture": f"<p>There is no way to a design: {error}.</p>"}
     gaps = [point.gap for point in found]
+    stuck = gaps[-1] > CLOSE and len(found) < MOST_STEPS
     shown = []
     for k, point in enumerate(found):
         arm = int(np.argmax(point.slope))
@@ -64,6 +65,8 @@ def walk(state: State, method: str) -> dict[str, Any]:
             f"<p>Step {k} of {len(found) - 1}: the certified gap is {number(100 * point.gap)} %. Measuring arm {arm} more "
             f"helps most. Shares: {shares}.</p>"
         )
+        if stuck and k == len(found) - 1:
+            words += "<p>Here the method is at its end: its next weights would leave a direction unmeasured.</p>"
         shown.append({"weights": point.weights.round(6).tolist(), "region": points(boundary), "words": words})
     return {"points": shown, "picture": _picture(np.array(gaps))}
 

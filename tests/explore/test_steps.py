@@ -41,3 +41,9 @@ def test_the_textbook_step_goes_to_the_arm_of_largest_variance():
 def test_where_there_is_no_way_it_says_so():
     assert "worst variance" in walk(State("a-optimal", ARMS, (1.0, 1.0, 1.0)), "multiplicative")["picture"]
     assert "points" not in walk(EXAMPLES["All arms on one line: not enough"], "no such method")
+
+
+def test_a_method_that_leaves_a_direction_unmeasured_says_where_it_ends():
+    """Two arms at right angles: the multiplicative step for the worst target alone would take all weight from the other."""
+    (only,) = walk(State("g-optimal", ((1.0, 0.0), (0.0, 1.0)), (1.0, 3.0)), "multiplicative")["points"]
+    assert "at its end" in only["words"]
