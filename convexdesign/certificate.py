@@ -93,12 +93,28 @@ class Witness:
 class Certificate:
     """A proof, rounding included, of how far a design is from optimal.
 
-    value: the criterion at the weights; bound: proven bound on the optimum (a lower one for variances, an upper one for
-    log det and lambda_min), moved outwards by its rounding; gap: relative, value / bound - 1 or its mirror, for log det
-    exp((bound - value) / rank) - 1, for the worst that the value may be with its rounding; worst_target, worst_arm:
-    where value and bound are attained; rank: of A(w); witness: what proves the bound, None where that follows from the
-    Kiefer-Wolfowitz theorem; feasibility: the share by which the weights miss W; rounding: the share by which the
-    value may be off.
+    Parameters
+    ----------
+    criterion : Criterion
+        What is optimised.
+    value : float
+        The criterion at the weights.
+    bound : float
+        A proven bound on the optimum (a lower one for variances, an upper one for log det and lambda_min), moved
+        outwards by its rounding.
+    gap : float
+        Relative: value / bound - 1 or its mirror, for log det exp((bound - value) / rank) - 1, for the worst that the
+        value may be with its rounding.
+    worst_target, worst_arm : int
+        Where value and bound are attained.
+    rank : int
+        Of A(w).
+    witness : Witness, optional
+        What proves the bound; None where that follows from the Kiefer-Wolfowitz theorem.
+    feasibility : float
+        The share by which the weights miss the set W of those allowed.
+    rounding : float
+        The share by which the value may be off.
     """
 
     criterion: Criterion

@@ -16,12 +16,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from inspect import cleandoc
-from typing import Any, TypeVar
+from inspect import cleandoc, signature
+from typing import Any, TypeVar, cast
 
 from convexdesign.errors import ExperimentalWarning
 
-__all__ = ["deprecated", "experimental"]
+__all__ = ["deprecated", "experimental", "once_positional"]
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 
@@ -35,6 +35,31 @@ def deprecated(since: str, removed: str, instead: str) -> Callable[[Marked], Mar
     return _mark(
         note, f"is deprecated since version {since} and will be removed in {removed}: use {instead}", DeprecationWarning
     )
+
+
+def once_positional(since: str, removed: str) -> Callable[[Marked], Marked]:
+    """For a function whose keyword-only options could be given by position, in the order in which they are listed."""
+
+    def mark(function: Marked) -> Marked:
+        listed = signature(function).parameters.values()
+        first = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in listed)
+        options = [p.name for p in listed if p.kind is p.KEYWORD_ONLY]
+
+        @wraps(function)
+        def accepting(*args: Any, **kwargs: Any) -> Any:
+            if len(args) <= first or len(args) > first + len(options):
+                return function(*args, **kwargs)
+            named = dict(zip(options, args[first:]))
+            example = ", ".join(f"{name}=..." for name in named)
+            message = f"options of {function.__qualname__} by position are deprecated since version {since}"
+            warnings.warn(f"{message} and end in {removed}: write {example}", DeprecationWarning, stacklevel=2)
+            for name in named.keys() & kwargs.keys():
+                raise TypeError(f"{function.__qualname__}() got multiple values for argument {name!r}")
+            return function(*args[:first], **named, **kwargs)
+
+        return cast(Marked, accepting)
+
+    return mark
 
 
 def experimental(since: str) -> Callable[[Marked], Marked]:
@@ -55,7 +80,7 @@ def _mark(note: str, message: str, category: type[Warning]) -> Callable[[Marked]
             return called(*args, **kwargs)
 
         target: Any = marked if isinstance(marked, type) else warning
-        target.__doc__ = f"{cleandoc(marked.__doc__ or '')}\n\n{note}"
+        target.__doc__ = f"{cleandoc(marked.__doc__ or '')}\n\n{note}\n"
         if isinstance(marked, type):
             target.__init__ = warning
         return target  # type: ignore[no-any-return]

@@ -40,10 +40,28 @@ FORMAT_VERSION = 1
 class Design:
     """Weights on the arms with a certificate: value, a proven bound on the optimum, and the gap between them.
 
-    weights (n,), nonnegative, sum 1, in the order of the arms given. Variances are per unit of sampling effort: with N
-    measurements in these proportions the variance of v'theta-hat is variance(v) / N. `known` is the problem's canonical form,
-    where it has been found already.
+    Variances are per unit of sampling effort: with N measurements in these proportions the variance of v'theta-hat is
+    variance(v) / N.
 
+    Parameters
+    ----------
+    problem : DesignProblem
+        What the design is for.
+    weights : array, shape (n,)
+        Nonnegative, sum 1, in the order of the arms given.
+    certificate : Certificate
+        What proves the bound.
+    status : Status
+        How the solve ended.
+    stats : Stats
+        How it went: method, iterations, seconds.
+    tol : float
+        The relative gap that was asked for.
+    known : Canonical, optional
+        The problem's canonical form, where it has been found already.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> d = cd.solve(cd.DesignProblem.xy_allocation([[1, 0], [0, 1], [0.6, 0.8]]))
     >>> d.status.name, bool(d.gap <= 1e-6)
@@ -108,7 +126,30 @@ class Design:
         return _information(self.problem, self.weights)
 
     def variance(self, v: ArrayLike | Any) -> float | Floats:
-        """v'A(w)^+ v for one vector (d,) or for rows (k, d); infinite where the design does not measure v."""
+        """v'A(w)^+ v: the variance of v'theta-hat per unit of sampling effort.
+
+        Parameters
+        ----------
+        v : array_like, shape (d,) or (k, d)
+            One vector, or rows; labels are put into the order of the arms' coordinates.
+
+        Returns
+        -------
+        float or array of shape (k,)
+            Infinite where the design does not measure v.
+
+        Raises
+        ------
+        InputError
+            For vectors of another length.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> d = cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]]))
+        >>> round(d.variance([1, -1]), 6)
+        4.0
+        """
         V = self._vectors(v)
         rows = np.atleast_2d(V)
         factor, frame = self._evaluation.factor, self.canonical.frame
@@ -139,8 +180,18 @@ class Design:
         """One row per arm: arm, weight, noise_variance (variance), variance x'A^-1x of the arm's own prediction.
 
         For arms with several responses noise_variance and variance have one column for each, numbered from 0 (nan for
-        responses that an arm does not have); their correlations are in `problem.noise_variance`. Where the rank is not
-        full the table's attrs["rank"] says so.
+        responses that an arm does not have); their correlations are in `problem.noise_variance`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Where the rank is not full its attrs["rank"] says so.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]])).to_frame().shape
+        (2, 4)
         """
         import pandas
 
@@ -178,7 +229,29 @@ class Design:
         return np.concatenate([part[np.isinf(self.variance(self.problem.arms.take(part)))] for part in parts])
 
     def plot(self, ax: Any = None) -> Any:
-        """Bars of the weights on a matplotlib axis (extra `plot`); returns the axis."""
+        """Bars of the weights.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+
+        Raises
+        ------
+        ImportError
+            Without the extra `plot`.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]])).plot().get_xlabel()
+        'share of measurements (%)'
+        """
         from convexdesign.plotting import plot_allocation
 
         names = self.problem.arms.names
@@ -196,11 +269,33 @@ class Design:
     ) -> ExactDesign:
         """n pulls as whole numbers per arm, with a certified efficiency against the best proportions.
 
-        method: "auto" (the best of the cheap ones), "ceil" (at most n + support pulls, variance at most value / n),
-        "apportion" (efficiency at least 1 - support/n of these weights), "regret" (for few pulls), "exchange" (local
-        search on the criterion) or "optimal" (proven best counts; extra `exact`, time_limit in seconds). min_counts and
-        max_counts: scalar or (n_arms,). Raises InputError when n is too small, naming the least n that works.
+        Parameters
+        ----------
+        n : int
+            The number of pulls.
+        method : {"auto", "ceil", "apportion", "regret", "exchange", "optimal"}
+            The best of the cheap ones ("auto"); at most n + support pulls, variance at most value / n ("ceil");
+            efficiency at least 1 - support/n of these weights ("apportion"); for few pulls ("regret"); local search on
+            the criterion ("exchange"); proven best counts ("optimal", extra `exact`).
+        min_counts, max_counts : array_like, scalar or shape (n_arms,), optional
+            The least and the most pulls of each arm.
+        rng : numpy.random.Generator, optional
+            For `exchange`, which starts from several counts.
+        time_limit : float
+            Seconds, for `optimal`.
 
+        Returns
+        -------
+        ExactDesign
+            Counts and what is proven of them.
+
+        Raises
+        ------
+        InputError
+            When n is too small, naming the least n that works.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> d = cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]]))
         >>> e = d.round(7)
@@ -225,8 +320,27 @@ class Design:
     def save(self, path: str | Path) -> None:
         """Write the design and its problem as JSON; very many arms by digest and path of their NPY file.
 
-        That file is the one a memory map was made of, or a new one beside the document. Raises InputError for a problem
-        with a callable constraint or with arms made by a function or on a cluster, which no file can hold.
+        That file is the one a memory map was made of, or a new one beside the document.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            The file to write.
+
+        Raises
+        ------
+        InputError
+            For a problem with a callable constraint or with arms made by a function or on a cluster, which no file can
+            hold.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import convexdesign as cd
+        >>> d = cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]]))
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "design.json"
+        >>> d.save(path); cd.Design.load(path).value == d.value
+        True
         """
         path = to_path(path)
         support = self.support
@@ -255,7 +369,32 @@ class Design:
 
     @classmethod
     def load(cls, path: str | Path) -> Design:
-        """Read a design written by `save`; value, bound and status are computed again from the data in the file."""
+        """Read a design written by `save`; value, bound and status are computed again from the data in the file.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            The file to read.
+
+        Returns
+        -------
+        Design
+            The design, with its problem.
+
+        Raises
+        ------
+        InputError
+            For a file that is no saved design, is of a later format, or is damaged, naming the field.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import convexdesign as cd
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "design.json"
+        >>> cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]])).save(path)
+        >>> cd.Design.load(path).status.name
+        'CERTIFIED'
+        """
         path = to_path(path)
         document = read_document(path)
         if document.get("format") != FORMAT:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arms.groups import ResponseRows, read_arms
+from convexdesign.deprecation import once_positional
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem import DesignProblem
 from convexdesign.verification import verify
@@ -22,24 +23,48 @@ __all__ = ["CRITERIA", "efficiencies"]
 CRITERIA = ("D", "A", "G", "I", "E")
 
 
+@once_positional(since="0.2", removed="0.4")
 def efficiencies(
     arms: ArrayLike | Any,
     weights: ArrayLike | None = None,
+    *,
     counts: ArrayLike | None = None,
     noise_variance: ArrayLike | None = None,
     criteria: Iterable[str] = CRITERIA,
 ) -> pandas.DataFrame:
     """The efficiency of a design under each classical criterion, relative to that criterion's own optimum.
 
-    arms (n, d); exactly one of weights (n,), with sum 1, and counts (n,), whole numbers; noise_variance scalar or (n,), a
-    VARIANCE; or arms with several responses and their noise, as in `DesignProblem`. Rows D, A, G (over the arms, or the
-    responses), I (average over them) and E; columns: value of the criterion at the design,
-    optimum (a proven bound on it), efficiency (proven lower bound), efficiency_high, note. D-efficiency is
-    (det A / det A*)^(1/rank), the others are ratios of variances or eigenvalues. Where the arms do not span, A and E do
-    not exist: their entries are nan and the note says why. Where an optimum is out of reach (E in more than a hundred
-    dimensions or so), the efficiency is known to lie between 0 and 1 only, and the note says what is too large. criteria:
-    those wanted, in this order, such as "DAG"; each takes as long as its own optimum.
+    D-efficiency is (det A / det A*)^(1/rank), the others are ratios of variances or eigenvalues; G is over the arms, or
+    the responses, and I the average over them. Where the arms do not span, A and E do not exist: their entries are nan
+    and the note says why. Where an optimum is out of reach (E in more than a hundred dimensions or so), the efficiency
+    is known to lie between 0 and 1 only, and the note says what is too large.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d) or (n, d, r)
+        The arms, as in `DesignProblem`.
+    weights : array_like, shape (n,), optional
+        With sum 1.
+    counts : array_like, shape (n,), optional
+        Instead of weights: whole numbers.
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES; for several responses as in `DesignProblem`.
+    criteria : iterable of str
+        Those wanted of D, A, G, I and E, in this order, such as "DAG"; each takes as long as its own optimum.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a criterion; columns: value of the criterion at the design, optimum (a proven bound on it), efficiency (a
+        proven lower bound), efficiency_high, note.
+
+    Raises
+    ------
+    InputError
+        For an unknown criterion, or where not exactly one of weights and counts is given.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> table = cd.efficiencies([[1, 0], [0, 1]], weights=[0.8, 0.2])
     >>> table.loc[["D", "A", "G"], "efficiency"].round(4).tolist()

@@ -41,13 +41,30 @@ METHODS = ("auto", "ceil", "apportion", "regret", "exchange", "optimal")
 class ExactDesign:
     """Whole numbers of pulls, with a certified efficiency against the best weights.
 
-    counts (n_arms,) int64; total = counts.sum(); value: the criterion per observation (per unit of budget where the
-    problem has costs), comparable with Design.value; bound: proven for the best proportions with the budget that the
-    counts spend, in the same unit; efficiency: proven lower bound on what they achieve, 1 being as good as the best
-    proportions (more only where whole numbers cannot keep bounds on the weights); method: the one that found the counts;
-    optimality_gap: for `optimal`, proven relative distance from the best whole-number design of this total (it may stay
-    below 1 in efficiency even at gap 0), otherwise None;
-    rank_note: 'rank 2 of 3 (...)' where some coefficients cannot be estimated from the counts, else empty.
+    Parameters
+    ----------
+    problem : DesignProblem
+        What the design is for.
+    counts : array of int64, shape (n_arms,)
+        Pulls of each arm.
+    value : float
+        The criterion per observation (per unit of budget where the problem has costs), comparable with Design.value.
+    bound : float
+        Proven for the best proportions with the budget that the counts spend, in the same unit.
+    efficiency : float
+        A proven lower bound on what they achieve, 1 being as good as the best proportions (more only where whole
+        numbers cannot keep bounds on the weights).
+    method : str
+        The one that found the counts.
+    optimality_gap : float, optional
+        For `optimal`, the proven relative distance from the best whole-number design of this total (it may stay below 1
+        in efficiency even at gap 0).
+    scale : float
+        What the evaluation's variances are divided by to be those of the counts.
+    evaluation : Evaluation
+        The information matrix of the counts, factorised.
+    rank_note : str
+        'rank 2 of 3 (...)' where some coefficients cannot be estimated from the counts, else empty.
     """
 
     problem: DesignProblem
@@ -82,7 +99,13 @@ class ExactDesign:
         return float(self.problem.targets.worst(self.evaluation.factor, 1)[1][0]) / self.scale
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per arm that is pulled: arm, count."""
+        """One row per arm that is pulled: arm, count.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the arms.
+        """
         import pandas
 
         arms = [self.problem.arm_name(int(i)) for i in self.support]

@@ -39,8 +39,22 @@ _MAX_ENTRIES = 10**8
 class Instance:
     """A linear bandit whose truth is known: measuring arm x gives x'theta plus noise of variance s_x^2.
 
-    arms (n, d), items (m, d), theta (d,); Sigma (d, d) with s_x^2 = x'Sigma x, or None where no such matrix
-    exists; noise_variance (n,), always variances; objective BestArm or LevelSet. The arrays are read-only.
+    The arrays are read-only.
+
+    Parameters
+    ----------
+    arms : array, shape (n, d)
+        What can be measured.
+    items : array, shape (m, d)
+        What is asked about.
+    theta : array, shape (d,)
+        The true coefficients.
+    Sigma : array, shape (d, d), or None
+        With s_x^2 = x'Sigma x; None where no such matrix exists.
+    noise_variance : array, shape (n,)
+        Always VARIANCES.
+    objective : BestArm or LevelSet
+        What is to be found.
     """
 
     arms: Floats
@@ -69,10 +83,29 @@ class Instance:
 def soare(omega: float = 0.5, kappa: float = 20.0, *, objective: ObjectiveLike = "best-arm") -> Instance:
     """Arms = items = e1, e2, (cos omega, sin omega); theta = e1; noise variances (1, kappa, 1).
 
-    omega in radians, strictly between 0 and pi/2. Sigma is None: at kappa = 20 no positive semidefinite
-    matrix gives these variances. The level set version has threshold .9.
-    Source: paper, section 1.1 and figure 1 (omega = .5, kappa = 20).
+    Sigma is None: at kappa = 20 no positive semidefinite matrix gives these variances. The level set version has
+    threshold .9.
 
+    Parameters
+    ----------
+    omega : float
+        In radians, strictly between 0 and pi/2.
+    kappa : float
+        The noise variance of the second arm.
+    objective : {"best-arm", "level-set"}, BestArm or LevelSet
+        What is to be found.
+
+    Returns
+    -------
+    Instance
+        In the plane.
+
+    References
+    ----------
+    Weltz et al. (2023), section 1.1 and figure 1 (omega = .5, kappa = 20).
+
+    Examples
+    --------
     >>> soare().kappa
     20.0
     """
@@ -87,10 +120,29 @@ def soare(omega: float = 0.5, kappa: float = 20.0, *, objective: ObjectiveLike =
 def experiment_1(omega: float = 0.02, q: float = 0.4, *, objective: ObjectiveLike = "best-arm") -> Instance:
     """Signal to noise: short informative arms whose noise is short as well; d = 4, Sigma = I, theta = e1.
 
-    The nine arms, in this order: e1, e2, q e3, q e4, e1 cos omega + e_i sin omega (i = 2, 3, 4),
-    .5(e1 + e2) + .1 e3, .5(e1 + e2) + .1(e3 + e4). omega in radians, 0 < q < 1. phi of them has rank 9 of 10.
-    The level set version has threshold .95. Source: paper, section 5, example 1 (omega = .02, q = .4).
+    The nine arms, in this order: e1, e2, q e3, q e4, e1 cos omega + e_i sin omega (i = 2, 3, 4), .5(e1 + e2) + .1 e3,
+    .5(e1 + e2) + .1(e3 + e4). phi of them has rank 9 of 10. The level set version has threshold .95.
 
+    Parameters
+    ----------
+    omega : float
+        In radians, strictly between 0 and pi/2.
+    q : float
+        The length of the short arms, between 0 and 1.
+    objective : {"best-arm", "level-set"}, BestArm or LevelSet
+        What is to be found.
+
+    Returns
+    -------
+    Instance
+        In four dimensions.
+
+    References
+    ----------
+    Weltz et al. (2023), section 5, example 1 (omega = .02, q = .4).
+
+    Examples
+    --------
     >>> round(experiment_1().kappa, 2)
     6.25
     """
@@ -116,10 +168,32 @@ def experiment_2(
     """One near-optimal arm and many informative ones of unequal noise; theta = e1.
 
     Arms, in this order: e1, e1 cos omega + e2 sin omega, e_3 .. e_d, (e_i + e_j)/sqrt 2 for i < j.
-    Sigma is diagonal: variance beta2 on coordinates 2 and 3, alpha2 on the others. d >= 3, omega in radians.
-    The level set version has threshold .9.
-    Source: paper, section 5, example 2 (d = 3, omega = .02, alpha2 = 1, beta2 = .2).
+    Sigma is diagonal. The level set version has threshold .9.
 
+    Parameters
+    ----------
+    d : int
+        The dimension, at least 3.
+    omega : float
+        In radians, strictly between 0 and pi/2.
+    alpha2 : float
+        The variance on the first coordinate and from the fourth on.
+    beta2 : float
+        The variance on coordinates 2 and 3.
+    objective : {"best-arm", "level-set"}, BestArm or LevelSet
+        What is to be found.
+
+    Returns
+    -------
+    Instance
+        In d dimensions.
+
+    References
+    ----------
+    Weltz et al. (2023), section 5, example 2 (d = 3, omega = .02, alpha2 = 1, beta2 = .2).
+
+    Examples
+    --------
     >>> experiment_2().arms.shape, round(experiment_2().kappa, 6)
     ((6, 3), 5.0)
     """
@@ -151,14 +225,39 @@ def multivariate_testing(
 ) -> Instance:
     """Every layout of a page: `dimensions` places, `variations` contents for each, pairs interact.
 
-    Rows as in `multivariate_layouts`; arms = items = all variations**dimensions layouts. The
-    defaults are the paper's: theta has constant 0 (.005 in the level set version, so that no layout lies on
-    the threshold 0), primary effects rising evenly from .01 to .02, and every interaction -.1; Sigma is
-    diagonal with .3 for the constant, .7 for the first dimension and .001 elsewhere, so that changing the
-    first dimension is noisiest.
-    Raises InputError above 10^8 numbers: use `multivariate_arms`.
-    Source: paper, section 5, experiment 3 (two variations, three dimensions: eight arms in R^7).
+    Rows as in `multivariate_layouts`; arms = items = all variations**dimensions layouts. The defaults are the paper's.
 
+    Parameters
+    ----------
+    variations : int
+        How many contents there are for each place.
+    dimensions : int
+        How many places.
+    theta : array_like, shape (d,), optional
+        By default constant 0 (.005 in the level set version, so that no layout lies on the threshold 0), primary
+        effects rising evenly from .01 to .02, and every interaction -.1.
+    Sigma : array_like, shape (d, d), optional
+        By default diagonal with .3 for the constant, .7 for the first dimension and .001 elsewhere, so that changing
+        the first dimension is noisiest.
+    objective : {"best-arm", "level-set"}, BestArm or LevelSet
+        What is to be found.
+
+    Returns
+    -------
+    Instance
+        All layouts in memory.
+
+    Raises
+    ------
+    InputError
+        Above 10^8 numbers: use `multivariate_arms`.
+
+    References
+    ----------
+    Weltz et al. (2023), section 5, experiment 3 (two variations, three dimensions: eight arms in R^7).
+
+    Examples
+    --------
     >>> multivariate_testing().arms.astype(int)[-1], round(multivariate_testing().kappa, 2)
     (array([1, 1, 1, 1, 1, 1, 1]), 3.35)
     """
@@ -187,6 +286,22 @@ def multivariate_testing(
 def multivariate_dimension(variations: int, dimensions: int, *, interactions: bool = True) -> int:
     """d = 1 + m(n-1) + (n-1)^2 m(m-1)/2 for n variations in m dimensions: constant, effects, interactions.
 
+    Parameters
+    ----------
+    variations : int
+        How many contents there are for each place.
+    dimensions : int
+        How many places.
+    interactions : bool
+        Whether pairs interact.
+
+    Returns
+    -------
+    int
+        The number of columns of `multivariate_layouts`.
+
+    Examples
+    --------
     >>> multivariate_dimension(2, 3), multivariate_dimension(3, 4), multivariate_dimension(4, 10, interactions=False)
     (7, 33, 31)
     """
@@ -196,12 +311,35 @@ def multivariate_dimension(variations: int, dimensions: int, *, interactions: bo
 
 
 def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *, interactions: bool = True) -> Floats:
-    """The rows of the layouts with these indices, in reference-level coding, shape (len(indices), d).
+    """The rows of the layouts with these indices, in reference-level coding.
 
     Layout k writes k in base `variations`, first dimension first: that digit is the variation shown there.
     Columns: 1; an indicator for every dimension and every variation but the first (which is the reference);
     and, with interactions, the products of these indicators for every pair of dimensions.
 
+    Parameters
+    ----------
+    indices : array_like of int, shape (k,)
+        Layouts, counted from 0.
+    variations : int
+        How many contents there are for each place.
+    dimensions : int
+        How many places.
+    interactions : bool
+        Whether pairs interact.
+
+    Returns
+    -------
+    array, shape (k, d)
+        With d = `multivariate_dimension(variations, dimensions, interactions=interactions)`.
+
+    Raises
+    ------
+    InputError
+        For an index of no layout.
+
+    Examples
+    --------
     >>> multivariate_layouts([0, 3, 7], 2, 3).astype(int)
     array([[1, 0, 0, 0, 0, 0, 0],
            [1, 0, 1, 1, 0, 0, 1],
@@ -234,8 +372,26 @@ def multivariate_layouts(indices: ArrayLike, variations: int, dimensions: int, *
 def multivariate_blocks(
     variations: int, dimensions: int, block: int = 65_536, *, interactions: bool = True
 ) -> Iterator[tuple[int, Floats]]:
-    """All layouts in pieces: (index of the first row, rows) with at most `block` rows each.
+    """All layouts in pieces.
 
+    Parameters
+    ----------
+    variations : int
+        How many contents there are for each place.
+    dimensions : int
+        How many places.
+    block : int
+        The most rows in a piece.
+    interactions : bool
+        Whether pairs interact.
+
+    Yields
+    ------
+    tuple
+        The index of the first row, and the rows.
+
+    Examples
+    --------
     >>> [(start, rows.shape) for start, rows in multivariate_blocks(3, 2, block=5)]
     [(0, (5, 9)), (5, (4, 9))]
     """
@@ -247,8 +403,25 @@ def multivariate_arms(
 ) -> BlockArms:
     """All layouts as arms that are made block by block and never stored; rows as in `multivariate_layouts`.
 
-    Without interactions there are only main effects: ten dimensions of four variations make 1,048,576 layouts in R^31.
+    Parameters
+    ----------
+    variations : int
+        How many contents there are for each place.
+    dimensions : int
+        How many places.
+    interactions : bool
+        Whether pairs interact. Without, there are only main effects: ten dimensions of four variations make 1,048,576
+        layouts in R^31.
+    block : int, optional
+        The most rows made at once.
 
+    Returns
+    -------
+    BlockArms
+        For a DesignProblem.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> design = cd.solve(cd.DesignProblem.g_optimal(multivariate_arms(3, 8)))
     >>> multivariate_arms(3, 8), round(design.value, 4)
@@ -270,11 +443,34 @@ def two_spheres(
     *,
     rng: int | np.random.Generator | None = None,
 ) -> Instance:
-    """Arms uniform on two spheres, `outer` on the unit sphere and then `inner` on one of this radius.
+    """Arms uniform on two spheres, first on the unit sphere and then on a smaller one: for variance estimation.
 
-    Sigma = diag(1, .1, 1, .1, ...), theta = (1, ..., 1), arms = items. The instance for variance estimation.
-    rng: a seed or a numpy Generator. Source: paper, section 3, figure 2.
+    Sigma = diag(1, .1, 1, .1, ...), theta = (1, ..., 1), arms = items.
 
+    Parameters
+    ----------
+    d : int
+        The dimension.
+    outer : int
+        How many arms there are on the unit sphere.
+    inner : int
+        How many on the other.
+    radius : float
+        Of the other.
+    rng : int or numpy.random.Generator, optional
+        A seed or a generator.
+
+    Returns
+    -------
+    Instance
+        With outer + inner arms.
+
+    References
+    ----------
+    Weltz et al. (2023), section 3, figure 2.
+
+    Examples
+    --------
     >>> two_spheres(d=3, outer=5, inner=7, rng=0).arms.shape
     (12, 3)
     """

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arguments import flag, is_one_of, positive, real, shown, whole, whole_at_least
+from convexdesign.deprecation import once_positional
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.judging import better, judged
@@ -37,8 +38,10 @@ BACKENDS = ("clarabel", "scs")
 SMALLEST_TOL = 1e-12
 
 
+@once_positional(since="0.2", removed="0.4")
 def solve(
     problem: DesignProblem,
+    *,
     method: str = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
@@ -51,16 +54,55 @@ def solve(
 ) -> Design:
     """The optimal weights, with a certificate that they are within a relative `tol` of the optimum.
 
-    method: "auto", "conic" (a CVXPY program; `formulation` "sdp" | "matrix-fractional" | "socp" | "dual-socp" |
-    "log-det" and `backend` "clarabel" | "scs" may be named), "frank-wolfe" (fully corrective, for large arm sets), or
-    the classic "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative". time_limit in seconds; warm_start a design
-    of a related problem (fewer items, other variances, arms added at the end), used as a start and never trusted.
-    verbose prints a line per iteration to stderr, progress shows a tqdm bar.
+    The status comes from the certificate, never from a solver's word.
 
-    The status comes from the certificate, never from a solver's word. When the gap asked for is not reached, the best
-    certified design is returned with a ConvergenceWarning. Raises InputError for options that make no sense,
-    UnidentifiableError when a target is outside the range of the arms, SolverError when nothing usable was found.
+    Parameters
+    ----------
+    problem : DesignProblem
+        What is to be designed.
+    method : {"auto", "conic", "frank-wolfe", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative"}
+        A CVXPY program ("conic"), fully corrective Frank-Wolfe, for large arm sets ("frank-wolfe"), or one of the
+        classic methods, for teaching and comparison; "auto" takes what is fastest and falls back.
+    tol : float
+        The relative gap to certify, at least 1e-12.
+    max_iter : int, optional
+        The most iterations.
+    time_limit : float, optional
+        Seconds, the proof included.
+    warm_start : Design, optional
+        A design of a related problem (fewer items, other variances, arms added at the end), used as a start and never
+        trusted.
+    formulation : {"sdp", "matrix-fractional", "socp", "dual-socp", "log-det"}, optional
+        The conic program; chosen by the problem's size where it is not given.
+    backend : {"clarabel", "scs"}, optional
+        The conic solver.
+    verbose : bool
+        Write a line per iteration to stderr.
+    progress : bool
+        Show a tqdm bar.
 
+    Returns
+    -------
+    Design
+        Weights, value, proven bound, gap and status. When the gap asked for is not reached, it is the best certified
+        design.
+
+    Raises
+    ------
+    InputError
+        For options that make no sense.
+    UnidentifiableError
+        When a target is outside the range of the arms, naming it.
+    SolverError
+        When nothing usable was found.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the gap asked for is not reached.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> d = cd.solve(cd.DesignProblem.g_optimal([[1.0, 0.0], [1.0, 1.0]], noise_variance=[1.0, 4.0]))
     >>> d.status.name, [round(float(w), 4) for w in d.weights]
@@ -78,7 +120,7 @@ def solve(
         warnings.warn(
             f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return best
 

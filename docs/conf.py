@@ -79,7 +79,6 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 60
 toc_object_entries_show_parents = "hide"
 add_module_names = False

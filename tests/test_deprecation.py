@@ -7,7 +7,8 @@ import warnings
 
 import pytest
 
-from convexdesign.deprecation import deprecated, experimental
+import convexdesign as cd
+from convexdesign.deprecation import deprecated, experimental, once_positional
 from convexdesign.errors import ExperimentalWarning
 
 old = deprecated(since="0.2", removed="0.4", instead="new(x)")
@@ -84,9 +85,9 @@ def test_signature_and_documentation_stay_and_the_mark_is_added():
     assert list(inspect.signature(Young).parameters) == ["number"]
     assert double.__name__ == "double"
     assert double.__doc__.splitlines()[0] == "x times two."
-    assert double.__doc__.endswith("Deprecated since version 0.2, to be removed in 0.4: use new(x).")
+    assert double.__doc__.rstrip().endswith("Deprecated since version 0.2, to be removed in 0.4: use new(x).")
     assert Young.__doc__.startswith("A young class.")
-    assert Young.__doc__.endswith(
+    assert Young.__doc__.rstrip().endswith(
         "Experimental since version 0.3: its form may change in any release, without deprecation."
     )
 
@@ -94,3 +95,40 @@ def test_signature_and_documentation_stay_and_the_mark_is_added():
 def test_an_error_of_what_is_marked_is_its_own():
     with pytest.raises(TypeError, match="unexpected keyword"), pytest.warns(DeprecationWarning, match="double"):
         double(1, size=2)
+
+
+@once_positional(since="0.2", removed="0.4")
+def scaled(x: int, *, times: int = 1, plus: int = 0) -> int:
+    return x * times + plus
+
+
+def test_options_by_position_work_once_more_and_say_what_to_write():
+    result, message = warned(DeprecationWarning, lambda: scaled(2, 3, plus=1))
+    assert result == 7
+    assert message == "options of scaled by position are deprecated since version 0.2 and end in 0.4: write times=..."
+    assert warned(DeprecationWarning, lambda: scaled(2, 3, 4))[0] == 10
+    assert scaled(2, times=3) == 6
+
+
+def test_what_never_worked_by_position_is_a_type_error_still():
+    with pytest.raises(TypeError, match="takes"):
+        scaled(1, 2, 3, 4)
+    with (
+        pytest.raises(TypeError, match="multiple values for argument 'times'"),
+        pytest.warns(DeprecationWarning, match="position"),
+    ):
+        scaled(1, 2, times=3)
+
+
+def test_the_options_of_the_main_functions():
+    problem = cd.DesignProblem.g_optimal([[1.0, 0.0], [0.0, 1.0]])
+    design, message = warned(DeprecationWarning, lambda: cd.solve(problem, "conic", 1e-5))
+    assert (design.stats.method, design.tol) == ("conic", 1e-5)
+    assert message.endswith("write method=..., tol=...")
+    verified, _ = warned(DeprecationWarning, lambda: cd.verify(problem, None, [1, 1]))
+    assert verified.is_optimal()
+    table, _ = warned(DeprecationWarning, lambda: cd.efficiencies([[1.0, 0.0], [0.0, 1.0]], None, [1, 1]))
+    assert table.loc["D", "efficiency"] > 1 - 1e-6
+    with pytest.warns(cd.ConvergenceWarning) as caught:
+        cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1], [1, 2]]), method="multiplicative", max_iter=1, tol=1e-9)
+    assert caught[0].filename == __file__

@@ -26,16 +26,33 @@ NEAR = 256
 
 
 class BlockArms:
-    """Rows x_i, i < n, in R^d, from a function make(start, stop) that returns rows start .. stop - 1, shape (stop - start, d).
+    """Rows x_i, i < n, in R^d, from a function make(start, stop) that returns rows start .. stop - 1.
 
-    They may stand wherever a DesignProblem takes arms, items or targets, with noise_variance and costs as usual; nothing
-    is kept but numbers per arm. make is called for every pass over the arms, about ten times in a solve, and must return
-    the same rows each time: that is the caller's promise, and certificates rest on it. `block` is the most rows asked
-    for at once (about 4 MB by default); names (n,) are optional.
+    They may stand wherever a DesignProblem takes arms, items or targets, with noise_variance and costs as usual;
+    nothing is kept but numbers per arm. XY-allocation needs its items as an array, and saving needs arms in a file.
 
-    Raises InputError, here or when a block is made, for rows of a wrong shape or with an entry that is not finite,
-    naming it. XY-allocation needs its items as an array, and saving needs arms in a file.
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    d : int
+        The number of coordinates.
+    make : callable
+        From (start, stop) to rows of shape (stop - start, d). It is called for every pass over the arms, about ten
+        times in a solve, and must return the same rows each time: that is the caller's promise, and certificates rest
+        on it.
+    names : sequence of str, optional
+        A name for each row.
+    block : int, optional
+        The most rows asked for at once; about 4 MB by default.
 
+    Raises
+    ------
+    InputError
+        Here or when a block is made, for rows of a wrong shape or with an entry that is not finite, naming it.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import convexdesign as cd
     >>> def make(start, stop):
@@ -72,7 +89,18 @@ class BlockArms:
             raise InputError(f"make(0, 1) failed with {type(error).__name__}: {error}") from error
 
     def rows(self, start: int, stop: int) -> Floats:
-        """Rows start .. stop - 1, made and checked, shape (stop - start, d)."""
+        """Rows start .. stop - 1, made and checked.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first row, and the one after the last.
+
+        Returns
+        -------
+        array, shape (stop - start, d)
+            As `make` returned them, in double precision.
+        """
         made = numeric(self.make(start, stop), f"the rows made for {start}:{stop}")
         if made.shape != (stop - start, self.d):
             raise InputError(
@@ -83,6 +111,18 @@ class BlockArms:
         return np.asarray(made, dtype=float)
 
     def take(self, index: Indices) -> Floats:
+        """The rows with these numbers.
+
+        Parameters
+        ----------
+        index : array of int, shape (k,)
+            Rows, counted from 0.
+
+        Returns
+        -------
+        array, shape (k, d)
+            In the order of index.
+        """
         index = np.asarray(index, dtype=np.intp)
         out = np.empty((index.size, self.d))
         order = np.argsort(index, kind="stable")
@@ -104,11 +144,37 @@ class BlockArms:
                 first = last
 
     def map(self, function: Callable[..., T], *along: Floats) -> Iterator[tuple[int, T]]:
+        """A function of each block in turn.
+
+        Parameters
+        ----------
+        function : callable
+            From a block (k, d), and the parts of `along` that belong to it, to anything.
+        *along : array, shape (n, ...)
+            Numbers per row, handed on block by block.
+
+        Yields
+        ------
+        tuple
+            The number of the block's first row, and what the function made of it.
+        """
         for start in range(0, self.n, self.block):
             stop = min(start + self.block, self.n)
             yield start, function(self.rows(start, stop), *(vector[start:stop] for vector in along))
 
     def quadratic(self, factor: Floats) -> Floats:
+        """x_i'Cx_i for all rows, C = factor factor'.
+
+        Parameters
+        ----------
+        factor : array, shape (d, k)
+            Any factor of C.
+
+        Returns
+        -------
+        array, shape (n,)
+            The quadratic forms.
+        """
         return per_row(self, partial(quadratic_rows, factor=factor))
 
     def __repr__(self) -> str:

@@ -26,7 +26,16 @@ __all__ = ["Report", "check"]
 class Report:
     """What was checked, and what was found wrong, in words; no problems, and everything in the store holds.
 
-    differences: rounds that this machine would have decided otherwise, by the last digits; the record counts.
+    Parameters
+    ----------
+    events, rounds, results : int
+        How many there are.
+    checksum : str
+        Of the last event, hence of all.
+    problems : tuple of str
+        What is wrong.
+    differences : tuple of str
+        Rounds that this machine would have decided otherwise, by the last digits; the record counts.
     """
 
     events: int
@@ -41,9 +50,33 @@ def check(path: str | os.PathLike[str]) -> Report:
     """Verify a store from its pages up, without believing anything that can be recomputed.
 
     SQLite's own full check; every checksum; that every result fits its batch and no key counts twice; that the sums of
-    every round are those of its results; that a snapshot beside it, if the log vouches for it, has the effect of what it
-    stands for; that the algorithm, given the sums, comes to the recorded decisions. Raises DamagedStoreError where the log
-    cannot be read at all.
+    every round are those of its results; that a snapshot beside it, if the log vouches for it, has the effect of what
+    it stands for; that the algorithm, given the sums, comes to the recorded decisions.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The store.
+
+    Returns
+    -------
+    Report
+        What was found.
+
+    Raises
+    ------
+    DamagedStoreError
+        Where the log cannot be read at all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import convexdesign as cd
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "study.db"
+    >>> algorithm = cd.identification.Rage([[1, 0], [0, 1]], variance_bounds=(1.0, 2.0))
+    >>> cd.Experiment.create(path, algorithm).close()
+    >>> cd.experiment.check(path).problems
+    ()
     """
     with ReadOnlyStore.open(path) as store:
         store.check_structure(thorough=True)

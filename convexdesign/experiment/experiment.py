@@ -43,12 +43,19 @@ DESIGN_SECONDS = 300.0
 class Experiment:
     """Durable ask/tell: every batch and every result is an event in one SQLite file, and the state is their replay.
 
-    Any number of processes may hold the same experiment; one of them asking is all of them asking. A tell that
-    returned is on the disk. Results come in any order and in parts, each under a key; the same key with the same
-    content has no effect, so that whatever may have been lost on the way can be told again.
+    Any number of processes may hold the same experiment; one of them asking is all of them asking. A tell that returned
+    is on the disk. Results come in any order and in parts, each under a key; the same key with the same content has no
+    effect, so that whatever may have been lost on the way can be told again. Begin with `create` or `open`.
 
-    design_seconds: how long one method may work on one design before another is tried.
+    Parameters
+    ----------
+    store : Store
+        The open file.
+    design_seconds : float
+        How long one method may work on one design before another is tried.
 
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> import convexdesign as cd
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "study.db"
@@ -80,7 +87,27 @@ class Experiment:
 
     @classmethod
     def create(cls, path: Path, algorithm: Any, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
-        """Begin an experiment in a new file. InputError where the file exists, or the algorithm cannot be described."""
+        """Begin an experiment in a new file.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            The file, which must not exist.
+        algorithm : Identifier or estimator
+            A new algorithm of `identification` or `estimation`, of which nothing has been asked yet.
+        design_seconds : float
+            How long one method may work on one design before another is tried.
+
+        Returns
+        -------
+        Experiment
+            Open, with nothing asked.
+
+        Raises
+        ------
+        InputError
+            Where the file exists, or the algorithm cannot be described.
+        """
         from convexdesign import __version__
 
         _seconds(design_seconds)
@@ -92,14 +119,32 @@ class Experiment:
 
     @classmethod
     def open(cls, path: Path, *, design_seconds: float = DESIGN_SECONDS, read_only: bool = False) -> Experiment:
-        """Go on with an experiment; the log is read and its checksums are verified: all of it, or all since the snapshot.
+        """Go on with an experiment; the log is read and its checksums verified: all of it, or all since the snapshot.
 
         What a snapshot stands for is in it, and the chain vouches for that; `check` verifies the whole log in any case.
-        read_only: for those who only look; nothing is written, no permission to write is needed, and what would have to
-        write raises StoreError. An answer that the results give already, but that nobody has recorded, is given all the same.
 
-        Raises InputError where there is no such store or its format is of the future, DamagedStoreError where it is not
-        what was written.
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            The file.
+        design_seconds : float
+            How long one method may work on one design before another is tried.
+        read_only : bool
+            For those who only look: nothing is written, no permission to write is needed, and what would have to write
+            raises StoreError. An answer that the results give already, but that nobody has recorded, is given all the
+            same.
+
+        Returns
+        -------
+        Experiment
+            In the state that the log tells.
+
+        Raises
+        ------
+        InputError
+            Where there is no such store or its format is of the future.
+        DamagedStoreError
+            Where it is not what was written.
         """
         store = ReadOnlyStore.open(path) if flag(read_only, "read_only") else Store.open(path)
         try:
@@ -123,8 +168,19 @@ class Experiment:
     def ask(self) -> Batch:
         """The batch to measure next: the open one, or a new one once all results of the last are in.
 
-        Raises InputError when there is a result, UnidentifiableError where the arms that are left cannot tell what is
-        asked (the directions are named), SolverError where no method finds a certified design (nothing is asked then).
+        Returns
+        -------
+        Batch
+            Its id, and the pulls of each arm.
+
+        Raises
+        ------
+        InputError
+            When there is a result.
+        UnidentifiableError
+            Where the arms that are left cannot tell what is asked (the directions are named).
+        SolverError
+            Where no method finds a certified design (nothing is asked then).
         """
         with self._lock:
             self._advance()
@@ -142,7 +198,18 @@ class Experiment:
             return self._ledger.phase is Phase.DONE
 
     def result(self) -> Result:
-        """What was found. Raises InputError before the end, and asks for nothing: no batch is opened."""
+        """What was found; asks for nothing: no batch is opened.
+
+        Returns
+        -------
+        Result
+            The answer, as the algorithm gives it.
+
+        Raises
+        ------
+        InputError
+            Before the end.
+        """
         with self._lock:
             found, asked = self.result_if_done(), self._ledger.open
         if found is not None:
@@ -152,7 +219,13 @@ class Experiment:
         raise InputError(f"the experiment is not done: results of {int(asked.outstanding.sum())} pulls are awaited")
 
     def result_if_done(self) -> Result | None:
-        """What was found; None before the end. Asks for nothing: no batch is opened."""
+        """What was found, if anything; asks for nothing: no batch is opened.
+
+        Returns
+        -------
+        Result or None
+            The answer; None before the end.
+        """
         with self._lock:
             self._advance(asking=False)
             finished = self._ledger.finished
@@ -161,7 +234,13 @@ class Experiment:
             return result_from(finished, self._replay.follow(self._ledger).assumption)
 
     def status(self) -> ExperimentStatus:
-        """Where the experiment stands; nothing is planned or written."""
+        """Where the experiment stands; nothing is planned or written.
+
+        Returns
+        -------
+        ExperimentStatus
+            What it waits for, what was told, and what the answer is worth.
+        """
         with self._lock:
             self._look()
             return status_of(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
@@ -174,21 +253,44 @@ class Experiment:
             return None if self._ledger.open is None else self._ledger.open.batch.id
 
     def outstanding(self) -> NDArray[np.int64]:
-        """Pulls (n_arms,) of the open batch whose results are still to come."""
+        """Pulls of the open batch whose results are still to come.
+
+        Returns
+        -------
+        array of int64, shape (n_arms,)
+            Zero where none is open.
+        """
         with self._lock:
             self._look()
             asked = self._ledger.open
             return np.zeros(self.n_arms, dtype=np.int64) if asked is None else asked.outstanding
 
     def expected(self) -> NDArray[np.int64]:
-        """Results (n_arms,) of the open batch that there are to be in all: those asked for, or those that `arrived`."""
+        """Results of the open batch that there are to be in all: those asked for, or those that `arrived`.
+
+        Returns
+        -------
+        array of int64, shape (n_arms,)
+            Zero where none is open.
+        """
         with self._lock:
             self._look()
             asked = self._ledger.open
             return np.zeros(self.n_arms, dtype=np.int64) if asked is None else asked.expected.copy()
 
     def batch_told(self, key: str) -> int | None:
-        """The id of the batch for which something was told under the key; None where the key is new."""
+        """The batch for which something was told under a key.
+
+        Parameters
+        ----------
+        key : str
+            A key of `tell`.
+
+        Returns
+        -------
+        int or None
+            The batch's id; None where the key is new.
+        """
         with self._lock:
             found = self._ledger.results.find(checked_key(key))
             return None if found is None else found.batch
@@ -207,15 +309,44 @@ class Experiment:
         dry_run: bool = False,
         as_arrived: bool = False,
     ) -> TellResult:
-        """Record results of a batch (or its id): observations under one key, or single rewards under one key each.
+        """Record results of a batch: observations under one key, or single rewards under one key each.
 
-        Without a key, observations must be the whole batch. All is checked before anything is written, and all or
-        nothing is recorded; with dry_run nothing, whatever the result says. Keys are those of the whole experiment.
-        as_arrived: these, and what was told before, are all results of the batch, whether more or fewer than asked; see
-        `arrived` for what that rests on.
+        All is checked before anything is written, and all or nothing is recorded. Keys are those of the whole
+        experiment.
 
-        Raises InputError for numbers that are not finite, unknown arms, more pulls than asked; ConflictError where a key
-        is known with other content; StoreError where the file cannot be written.
+        Parameters
+        ----------
+        batch : Batch or int
+            The batch that was asked, or its id.
+        observations : Observations, optional
+            Counts, means and sums of squares per arm.
+        key : str, optional
+            Of the observations; without one they must be the whole batch.
+        arms : array_like of int, shape (k,), optional
+            Instead of observations, the arm of each single reward.
+        rewards : array_like, shape (k,), optional
+            The rewards, in the units of the outcome.
+        keys : sequence of str, optional
+            A key for each reward.
+        dry_run : bool
+            Check everything and record nothing, whatever the result says.
+        as_arrived : bool
+            These, and what was told before, are all results of the batch, whether more or fewer than asked; see
+            `arrived` for what that rests on.
+
+        Returns
+        -------
+        TellResult
+            What was taken in, what was known already, and what is outstanding.
+
+        Raises
+        ------
+        InputError
+            For numbers that are not finite, unknown arms, more pulls than asked.
+        ConflictError
+            Where a key is known with other content.
+        StoreError
+            Where the file cannot be written.
         """
         part = self._part(batch, observations, key, arms, rewards, keys)
         return self.tell_all([part], dry_run=dry_run, as_arrived=as_arrived)[0]
@@ -223,7 +354,22 @@ class Experiment:
     def tell_all(
         self, parts: Sequence[RewardRows | SummaryRows], *, dry_run: bool = False, as_arrived: bool = False
     ) -> list[TellResult]:
-        """Record several parts, all or none; as_arrived: they are all that there is of their batches."""
+        """Record several parts, all or none.
+
+        Parameters
+        ----------
+        parts : sequence of RewardRows or SummaryRows
+            Each with its batch and its keys.
+        dry_run : bool
+            Check everything and record nothing.
+        as_arrived : bool
+            They are all that there is of their batches.
+
+        Returns
+        -------
+        list of TellResult
+            One a part.
+        """
         if flag(dry_run, "dry_run") and self._joint is not None:
             raise InputError("a dry run undoes all that is done together with it; do it by itself")
         results = []
@@ -246,12 +392,31 @@ class Experiment:
         return results
 
     def arrived(self, batch: Batch | int, counts: ArrayLike, *, reason: str = "") -> ExperimentStatus:
-        """Say that of the open batch there are counts[i] results of arm i in all, (n_arms,): more or fewer than asked.
+        """Say how many results of the open batch there are in all: more or fewer than asked.
 
-        A traffic splitter does not stop at 64. All are used where the proof allows (of martingale elimination any numbers;
-        of RAGE and H-RAGE, beside the burn-in, more). The promise then holds if chance or a clock decided the numbers, and
-        not the values of the results: so say it before these are looked at, and for all arms alike. The status says so from
-        now on. Raises InputError where fewer than told are given, or the algorithm cannot use other numbers.
+        A traffic splitter does not stop at 64. All are used where the proof allows (of martingale elimination any
+        numbers; of RAGE and H-RAGE, beside the burn-in, more). The promise then holds if chance or a clock decided the
+        numbers, and not the values of the results: so say it before these are looked at, and for all arms alike. The
+        status says so from now on.
+
+        Parameters
+        ----------
+        batch : Batch or int
+            The open batch, or its id.
+        counts : array_like of int, shape (n_arms,)
+            Results of each arm, those told before included.
+        reason : str
+            In words, for the log.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
+
+        Raises
+        ------
+        InputError
+            Where fewer than told are given, or the algorithm cannot use other numbers.
         """
         with self._writing() as write:
             self._expect(write, _number(batch), counts, reason)
@@ -272,6 +437,22 @@ class Experiment:
         The batch then waits for them no more, and the next `ask` asks for as many pulls again, so that every round
         has the pulls that its promise needs. The promise then holds if results went missing whatever their values
         were; the status says so from now on.
+
+        Parameters
+        ----------
+        batch : Batch or int
+            The open batch, or its id.
+        arms : array_like of int, shape (k,), optional
+            The arms concerned; all by default.
+        counts : array_like of int, shape (k,), optional
+            How many of each; all that are due by default.
+        reason : str
+            In words, for the log.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
         """
         with self._writing() as write:
             write(missing(batch_of(self._ledger, _number(batch)), arms, counts, reason))
@@ -290,8 +471,26 @@ class Experiment:
     ) -> ExperimentStatus:
         """Correct what was told under a key; the first content stays in the log.
 
-        Where later batches, or the answer, were chosen by it already, that is refused unless set_aside=True: they then
-        count no more, and the experiment goes on from the corrected round.
+        Parameters
+        ----------
+        key : str
+            The key it was told under.
+        observations : Observations, optional
+            The right content, where observations were told.
+        arm : int, optional
+            The right arm, where a single reward was told.
+        reward : float, optional
+            The right reward.
+        reason : str
+            In words, for the log.
+        set_aside : bool
+            Where later batches, or the answer, were chosen by it already, that is refused unless this is set: they then
+            count no more, and the experiment goes on from the corrected round.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
         """
         self._record_answer()
         with self._writing() as write:
@@ -300,11 +499,23 @@ class Experiment:
         return self.status()
 
     def withdraw(self, arms: ArrayLike, *, reason: str = "") -> ExperimentStatus:
-        """Never ask for these arms (indices) again.
+        """Never ask for these arms again.
 
         A round that still waits for one of them is set aside, with the results it has, and its design is solved again
         without them. Where the other arms cannot tell the items apart any more, the next `ask` stops the experiment and
         names the directions.
+
+        Parameters
+        ----------
+        arms : array_like of int, shape (k,)
+            Indices of arms.
+        reason : str
+            In words, for the log.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
         """
         self._record_answer()
         with self._writing() as write:
@@ -313,7 +524,13 @@ class Experiment:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make the changes within all at once, or none of them where one fails."""
+        """Make the changes within all at once, or none of them where one fails.
+
+        Yields
+        ------
+        None
+            For a with statement.
+        """
         self._record_answer()
         with self._writing() as write:
             self._joint = write
@@ -325,29 +542,59 @@ class Experiment:
     # ---------------------------------------------------------------- the log
 
     def events(self) -> list[Event]:
-        """Everything that happened, verified, from the beginning."""
+        """Everything that happened, verified, from the beginning.
+
+        Returns
+        -------
+        list of Event
+            In the order of the log.
+        """
         with ReadOnlyStore.open(self._store.path) as store, store.transaction(write=False):
             return store.read()
 
     def transcript(self) -> dict[str, Any]:
-        """All that counts as plain data; the same for any order of delivery, any crashes and any clocks."""
+        """All that counts as plain data; the same for any order of delivery, any crashes and any clocks.
+
+        Returns
+        -------
+        dict
+            Nothing in it but what JSON keeps.
+        """
         with self._lock:
             self._look()
             return self._ledger.transcript()
 
     def digest(self) -> str:
-        """A fingerprint of the transcript, to the last bit."""
+        """A fingerprint of the transcript, to the last bit.
+
+        Returns
+        -------
+        str
+            Hexadecimal digits.
+        """
         with self._lock:
             self._look()
             return self._ledger.digest()
 
     def note(self, text: str) -> None:
-        """Write something down in the log, for people; nothing depends on it."""
+        """Write something down in the log, for people; nothing depends on it.
+
+        Parameters
+        ----------
+        text : str
+            The note.
+        """
         with self._writing() as write:
             write(PendingEvent(EventKind.NOTED, {"note": checked_note(text)}))
 
     def notes(self) -> list[tuple[str, str]]:
-        """What was written down so far: the time of each note (UTC, ISO 8601) and its text."""
+        """What was written down so far.
+
+        Returns
+        -------
+        list of (str, str)
+            The time of each note (UTC, ISO 8601) and its text.
+        """
         return [(event.time, event.body["note"]) for event in self.events() if event.kind is EventKind.NOTED]
 
     @property

@@ -20,9 +20,20 @@ NUMBER_AT, NUMBER_BYTES = 68, 4
 
 @dataclass(frozen=True)
 class ExperimentEntry:
-    """A store that was found: where it stands, when its last event was written, and its last note ("" for none).
+    """A store that was found.
 
-    status is None where the store cannot be read, and trouble says why.
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    status : ExperimentStatus or None
+        Where it stands; None where the store cannot be read.
+    last_event : str
+        When its last event was written.
+    note : str
+        Its last note, "" for none.
+    trouble : str
+        Why it cannot be read.
     """
 
     path: Path
@@ -35,7 +46,30 @@ class ExperimentEntry:
 def experiments_in(folder: str | os.PathLike[str]) -> list[ExperimentEntry]:
     """All stores of experiments that lie in a folder (not below it), by name. They are only read.
 
-    Raises InputError where there is no such folder.
+    Parameters
+    ----------
+    folder : str or os.PathLike
+        Where to look.
+
+    Returns
+    -------
+    list of ExperimentEntry
+        One a store.
+
+    Raises
+    ------
+    InputError
+        Where there is no such folder.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import convexdesign as cd
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> algorithm = cd.identification.Rage([[1, 0], [0, 1]], variance_bounds=(1.0, 2.0))
+    >>> cd.Experiment.create(folder / "study.db", algorithm).close()
+    >>> [entry.path.name for entry in cd.experiment.experiments_in(folder)]
+    ['study.db']
     """
     place = to_path(folder, "folder")
     if not place.is_dir():

@@ -25,9 +25,16 @@ MOST_SEARCHES = 20
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was saved: the path of the new store, its events, and how many later ones were seen but could not be chained.
+    """What was saved; an event that follows a lost one is lost too: what it rests on is not known.
 
-    An event that follows a lost one is lost too: what it rests on is not known.
+    Parameters
+    ----------
+    path : pathlib.Path
+        The new store.
+    events : int
+        Its events.
+    lost : int
+        How many later ones were seen but could not be chained.
     """
 
     path: Path
@@ -36,11 +43,39 @@ class Recovery:
 
 
 def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Recovery:
-    """Write the longest sound prefix of the log at `path` to the new file `target`.
+    """Write the longest sound prefix of a log to a new file.
 
     Sound means that every checksum holds, from the first event on. Results that were told after the prefix must be told
-    again; their keys see to it that none counts twice. Raises InputError where the target exists, DamagedStoreError where
-    not even the first event is left.
+    again; their keys see to it that none counts twice.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The damaged store.
+    target : str or os.PathLike
+        The new file, which must not exist.
+
+    Returns
+    -------
+    Recovery
+        What was saved.
+
+    Raises
+    ------
+    InputError
+        Where the target exists.
+    DamagedStoreError
+        Where not even the first event is left.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import convexdesign as cd
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> algorithm = cd.identification.Rage([[1, 0], [0, 1]], variance_bounds=(1.0, 2.0))
+    >>> cd.Experiment.create(folder / "study.db", algorithm).close()
+    >>> cd.experiment.recover(folder / "study.db", folder / "saved.db").lost
+    0
     """
     source, new = to_path(path).resolve(), to_path(target, "target")
     if not source.is_file():

@@ -17,14 +17,52 @@ __all__ = ["ExperimentStatus", "guarantee", "status_of"]
 class ExperimentStatus:
     """The state of an experiment, for people and for programs.
 
-    phase: what it waits for. batch: the open one, with pulls asked, told, and outstanding; None where none is open.
-    rounds: those that are complete. survivors, above, below: items, as in `identification.Result`. pulls_told: results
-    that count, in all; pulls_missing were marked as missing, pulls_set_aside belong to batches that count no more.
-    guarantee: what the answer is worth, and if what; assumption: the algorithm's own; void: the data contradict that.
-    events: entries in the log. pulls_asked: all that were ever asked for, whatever became of them (of a batch of which other
-    numbers arrived: those); max_samples, budget: limits on these, None where there is none. arrivals: such batches.
-    best_guess: what the answer would be now (items), and p_value: of it being wrong, valid at any time under the assumption;
-    None where the algorithm has none, or no round is complete.
+    Parameters
+    ----------
+    phase : Phase
+        What it waits for.
+    algorithm : str
+        Its name.
+    delta : float
+        The probability of an error that it allows.
+    rounds : int
+        Those that are complete.
+    survivors, above, below : tuple of int
+        Items, as in `identification.Result`.
+    batch : int or None
+        The open one; None where none is open.
+    asked, told : int
+        Pulls of the open batch asked for (or, where other numbers arrived, those), and told.
+    pulls_told : int
+        Results that count, in all.
+    pulls_missing : int
+        Those marked as missing.
+    pulls_set_aside : int
+        Those of batches that count no more.
+    withdrawn : tuple of int
+        Arms that are asked for no more.
+    amendments : int
+        Corrections made.
+    guarantee : str
+        What the answer is worth, and if what.
+    void : bool
+        Whether the data contradict the assumption.
+    stopped : str or None
+        Why the experiment was stopped, where it was.
+    events : int
+        Entries in the log.
+    max_samples, budget : int or None
+        Limits on all pulls asked for; None where there is none.
+    best_guess : tuple of int or None
+        What the answer would be now (items); None where the algorithm has none, or no round is complete.
+    p_value : float or None
+        Of it being wrong, valid at any time under the assumption.
+    pulls_asked : int
+        All that were ever asked for, whatever became of them (where other numbers arrived: those).
+    assumption : str
+        The algorithm's own.
+    arrivals : int
+        Batches of which other numbers arrived than were asked for.
     """
 
     phase: Phase

@@ -17,9 +17,20 @@ __all__ = ["TellResult", "admit", "arm_text", "batch_of", "new_pulls", "pulls_in
 
 @dataclass(frozen=True)
 class TellResult:
-    """What became of what was told: results taken in, results known already (no effect), and pulls taken in.
+    """What became of what was told.
 
-    outstanding: pulls of the batch whose results are still to come; complete: whether there are none.
+    Parameters
+    ----------
+    batch : int
+        The batch's id.
+    accepted : int
+        Results taken in.
+    repeated : int
+        Results known already, without effect.
+    pulls : int
+        Pulls taken in.
+    outstanding : int
+        Pulls of the batch whose results are still to come.
     """
 
     batch: int
@@ -30,6 +41,7 @@ class TellResult:
 
     @property
     def complete(self) -> bool:
+        """Whether nothing of the batch is outstanding."""
         return self.outstanding == 0
 
 

@@ -12,9 +12,21 @@ __all__ = ["program"]
 def program(view: View) -> str:
     """A program that leaves the view's numbers in `design`, `blind`, `plan` and `samples`, and prints them.
 
-    Parts that the view could not compute are left out; a problem without an answer is stated and solved all the same, and
-    gives the error that the view shows.
+    Parts that the view could not compute are left out; a problem without an answer is stated and solved all the same,
+    and gives the error that the view shows.
 
+    Parameters
+    ----------
+    view : View
+        What is shown.
+
+    Returns
+    -------
+    str
+        Python source.
+
+    Examples
+    --------
     >>> from convexdesign.explore import State, view
     >>> print(program(view(State("d-optimal", ((1, 0), (0, 1)), (1, 3)))).splitlines()[4])
     arms = np.array([[1.0, 0.0], [0.0, 1.0]])

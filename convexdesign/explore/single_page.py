@@ -23,9 +23,23 @@ METHOD = next(iter(METHODS))
 def alone(query: str = "") -> str:
     """The page of a link's view: the plane, tables, pictures, the way of Frank-Wolfe, code and certificate; nothing moves.
 
-    query: a link's part after the question mark, as `State.to_query` gives it. Raises InputError for one that makes no sense,
-    and where the arrangement has no design.
+    Parameters
+    ----------
+    query : str
+        A link's part after the question mark, as `State.to_query` gives it.
 
+    Returns
+    -------
+    str
+        HTML.
+
+    Raises
+    ------
+    InputError
+        For a query that makes no sense, and where the arrangement has no design.
+
+    Examples
+    --------
     >>> text = alone("problem=g-optimal&arms=1,0,1;0,1,3&pulls=8")
     >>> text.startswith("<!doctype html>"), "http://" in text.replace("http://www.w3.org/2000/svg", "")
     (True, False)

@@ -38,10 +38,29 @@ MOST_PULLS = 1_000_000
 class State:
     """Everything the reader can set; checked when it is made, so that whatever holds a State can be shown.
 
-    problem: a key of PROBLEMS. arms: (x, y) each, with noise_variance, a VARIANCE each. items: (x, y) each; none means
-    the arms themselves. theta: the true parameter. threshold, direction: what level sets and c-optimality ask about.
-    pulls: the number of measurements to divide. delta: the failure probability that identification may have.
+    Parameters
+    ----------
+    problem : str
+        A key of PROBLEMS.
+    arms : tuple of points
+        (x, y) each.
+    noise_variance : tuple of float
+        A VARIANCE for each arm.
+    items : tuple of points
+        (x, y) each; none means the arms themselves.
+    theta : point
+        The true parameter.
+    threshold : float
+        What level sets ask about.
+    direction : point
+        What c-optimality asks about.
+    pulls : int
+        The number of measurements to divide.
+    delta : float
+        The failure probability that identification may have.
 
+    Examples
+    --------
     >>> state = State(arms=((1, 0), (0.6, 0.8)), noise_variance=(1, 4), pulls=10)
     >>> State.from_query(state.to_query()) == state
     True
@@ -87,6 +106,13 @@ class State:
     def to_query(self) -> str:
         """The link's part after the question mark: the state, complete and readable.
 
+        Returns
+        -------
+        str
+            What `from_query` reads.
+
+        Examples
+        --------
         >>> State().to_query()[:51]
         'problem=xy-allocation&arms=1,0,1;0,1,20;0.88,0.48,1'
         """
@@ -104,7 +130,23 @@ class State:
 
     @classmethod
     def from_query(cls, query: str) -> State:
-        """The state of a link; what it does not say is as in State(). Raises InputError naming the part that is wrong."""
+        """The state of a link; what it does not say is as in State().
+
+        Parameters
+        ----------
+        query : str
+            The part after the question mark.
+
+        Returns
+        -------
+        State
+            Checked.
+
+        Raises
+        ------
+        InputError
+            Naming the part that is wrong.
+        """
         given = {name: values[-1] for name, values in parse_qs(query.removeprefix("?")).items()}
         read: dict[str, Any] = {}
         if "problem" in given:
@@ -128,12 +170,34 @@ class State:
         return cls(**read)
 
     def to_fields(self) -> dict[str, Any]:
-        """The state as plain data, for the page."""
+        """The state as plain data, for the page.
+
+        Returns
+        -------
+        dict
+            What `from_fields` reads.
+        """
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> State:
-        """The state that the page sent; raises InputError for values that make no sense."""
+        """The state that the page sent.
+
+        Parameters
+        ----------
+        given : mapping
+            From a field's name to its value.
+
+        Returns
+        -------
+        State
+            Checked.
+
+        Raises
+        ------
+        InputError
+            For values that make no sense.
+        """
         known = {f.name for f in fields(cls)}
         try:
             return cls(**{name: value for name, value in given.items() if name in known})

@@ -67,8 +67,27 @@ class Samples:
 class View:
     """All numbers of one view. What could not be computed is None, and `problems` says why, by the part it belongs to.
 
-    region, and that of the blind design: boundary (k, 2) of the confidence region for theta after `pulls` measurements in
-    these proportions, None where it is unbounded. notes: what is worth saying about the arrangement.
+    Parameters
+    ----------
+    state : State
+        What the view is of.
+    design : Design, optional
+        The optimal one.
+    sensitivities : Sensitivities, optional
+        Of the arms, against their bound.
+    region : array, shape (k, 2), optional
+        The boundary of the confidence region for theta after `pulls` measurements in these proportions; None where it
+        is unbounded.
+    blind : Blind, optional
+        The design that takes all variances to be equal, with its region.
+    plan : ExactDesign, optional
+        Whole numbers.
+    samples : Samples, optional
+        How many measurements identification needs.
+    problems : dict, optional
+        From a part to what is wrong.
+    notes : tuple of str
+        What is worth saying about the arrangement.
     """
 
     state: State
@@ -83,8 +102,22 @@ class View:
 
 
 def view(state: State, moving: bool = False) -> View:
-    """Compute everything that one view shows; while a point is moving without the whole numbers, which take longest.
+    """Compute everything that one view shows.
 
+    Parameters
+    ----------
+    state : State
+        What the reader has set.
+    moving : bool
+        While a point is moving: without the whole numbers, which take longest.
+
+    Returns
+    -------
+    View
+        All numbers.
+
+    Examples
+    --------
     >>> shown = view(State("g-optimal", ((1, 0), (0, 1)), (1, 3), pulls=8))
     >>> shown.design.weights.round(4).tolist(), shown.plan.counts.tolist(), round(shown.blind.ratio, 4)
     ([0.25, 0.75], [2, 6], 1.5)

@@ -31,8 +31,20 @@ MOST_TERMS = 10**5
 
 
 def vech(S: ArrayLike) -> NDArray[np.float64]:
-    """vech(S): the upper triangle of a symmetric S, row by row, shape (d(d+1)/2,).
+    """vech(S): the upper triangle of a symmetric S, row by row.
 
+    Parameters
+    ----------
+    S : array_like, shape (d, d)
+        A symmetric matrix.
+
+    Returns
+    -------
+    array, shape (d(d+1)/2,)
+        The triangle.
+
+    Examples
+    --------
     >>> vech([[1.0, 2.0], [2.0, 3.0]])
     array([1., 2., 3.])
     """
@@ -45,6 +57,18 @@ def vech(S: ArrayLike) -> NDArray[np.float64]:
 def unvech(v: ArrayLike) -> NDArray[np.float64]:
     """The symmetric matrix S with vech(S) = v.
 
+    Parameters
+    ----------
+    v : array_like, shape (d(d+1)/2,)
+        Its upper triangle, row by row.
+
+    Returns
+    -------
+    array, shape (d, d)
+        The matrix.
+
+    Examples
+    --------
     >>> unvech([1.0, 2.0, 3.0])
     array([[1., 2.],
            [2., 3.]])
@@ -60,7 +84,26 @@ def unvech(v: ArrayLike) -> NDArray[np.float64]:
 
 
 def duplication_matrix(d: int) -> NDArray[np.float64]:
-    """D with D vech(S) = vec(S) for every symmetric S, shape (d², d(d+1)/2)."""
+    """D with D vech(S) = vec(S) for every symmetric S.
+
+    Parameters
+    ----------
+    d : int
+        The number of rows of S.
+
+    Returns
+    -------
+    array, shape (d^2, d(d+1)/2)
+        Zeros and ones.
+
+    Examples
+    --------
+    >>> duplication_matrix(2)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
     d = _count(d, "d", 1)
     rows, cols = np.triu_indices(d)
     D = np.zeros((d * d, rows.size))
@@ -71,10 +114,24 @@ def duplication_matrix(d: int) -> NDArray[np.float64]:
 
 
 def phi(arms: ArrayLike) -> NDArray[np.float64]:
-    """phi(x) = D' vec(xx') for every row x, so that phi(x)' vech(S) = x'Sx; shape (n, d(d+1)/2).
+    """phi(x) = D' vec(xx') for every row x, D the duplication matrix, so that phi(x)' vech(S) = x'Sx.
 
-    Source: Weltz et al. (2023), section 3. D is the duplication matrix.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        The rows x.
 
+    Returns
+    -------
+    array, shape (n, d(d+1)/2)
+        The rows phi(x).
+
+    References
+    ----------
+    Weltz et al. (2023), section 3.
+
+    Examples
+    --------
     >>> phi([[1.0, 2.0]])
     array([[1., 4., 4.]])
     """
@@ -90,8 +147,23 @@ def phi(arms: ArrayLike) -> NDArray[np.float64]:
 def full_factorial(levels: Sequence[ArrayLike | int]) -> NDArray[np.float64]:
     """All combinations of the levels of several factors, one row each, the last factor fastest.
 
-    levels: for each factor its values, or a number k of equally spaced ones on [-1, 1].
+    Parameters
+    ----------
+    levels : sequence
+        For each factor its values, or a number k of equally spaced ones on [-1, 1].
 
+    Returns
+    -------
+    array, shape (n, number of factors)
+        The settings.
+
+    Raises
+    ------
+    InputError
+        For levels that are not finite, or too many combinations.
+
+    Examples
+    --------
     >>> full_factorial([2, [0.0, 5.0]])
     array([[-1.,  0.],
            [-1.,  5.],
@@ -114,6 +186,20 @@ def full_factorial(levels: Sequence[ArrayLike | int]) -> NDArray[np.float64]:
 def simplex_lattice(components: int, degree: int) -> NDArray[np.float64]:
     """All mixtures of the components with proportions in multiples of 1/degree; each row sums to one.
 
+    Parameters
+    ----------
+    components : int
+        How many are mixed.
+    degree : int
+        The number of steps from none to all.
+
+    Returns
+    -------
+    array, shape (n, components)
+        The mixtures.
+
+    Examples
+    --------
     >>> simplex_lattice(2, 2)
     array([[0. , 1. ],
            [0.5, 0.5],
@@ -128,10 +214,22 @@ def simplex_lattice(components: int, degree: int) -> NDArray[np.float64]:
 
 
 def polynomial(factors: ArrayLike, degree: int) -> NDArray[np.float64]:
-    """All monomials of the factors up to a total degree, the constant first; (n, number of monomials).
+    """All monomials of the factors up to a total degree, the constant first.
 
-    factors (n, k), or (n,) for one factor. Degree 2 is the full quadratic model of response surfaces.
+    Parameters
+    ----------
+    factors : array_like, shape (n, k) or (n,)
+        Settings, a row each, or the values of one factor.
+    degree : int
+        The largest total degree; 2 is the full quadratic model of response surfaces.
 
+    Returns
+    -------
+    array, shape (n, number of monomials)
+        The model matrix.
+
+    Examples
+    --------
     >>> polynomial([[2.0, 3.0]], degree=2)
     array([[1., 2., 3., 4., 6., 9.]])
     """
@@ -145,8 +243,22 @@ def polynomial(factors: ArrayLike, degree: int) -> NDArray[np.float64]:
 
 
 def interactions(factors: ArrayLike, order: int = 2) -> NDArray[np.float64]:
-    """Constant, main effects and products of up to `order` different factors; (n, number of terms).
+    """Constant, main effects and products of up to `order` different factors.
 
+    Parameters
+    ----------
+    factors : array_like, shape (n, k)
+        Settings, a row each.
+    order : int
+        The most factors in a product.
+
+    Returns
+    -------
+    array, shape (n, number of terms)
+        The model matrix.
+
+    Examples
+    --------
     >>> interactions([[2.0, 3.0, 5.0]])
     array([[ 1.,  2.,  3.,  5.,  6., 10., 15.]])
     """

@@ -31,9 +31,19 @@ __all__ = ["ModelSpec", "coded_alike", "has_own_codes", "model_matrix"]
 class ModelSpec:
     """How a formula was coded over a table: its columns, levels, centres and scales.
 
-    formula: as written; columns: the coordinates of the arms, one a column of the model matrix; factors: the columns of a
-    table that it needs. Made by `model_matrix`, whose result carries it as `.spec`.
+    Made by `model_matrix`, whose result carries it as `.spec`.
 
+    Attributes
+    ----------
+    formula : str
+        As written.
+    columns : tuple of str
+        The coordinates of the arms, one a column of the model matrix.
+    factors : tuple of str
+        The columns of a table that it needs.
+
+    Examples
+    --------
     >>> import pandas
     >>> arms = model_matrix(pandas.DataFrame({"dose": [0.0, 1.0, 5.0]}), "center(dose)")
     >>> arms.spec.apply(pandas.DataFrame({"dose": [2.0, 3.0]}))["center(dose)"].tolist()
@@ -51,9 +61,22 @@ class ModelSpec:
     _key: str = field(repr=False)
 
     def apply(self, table: Any) -> ModelMatrix:
-        """The model matrix of another table of settings (columns `factors`), coded as the first one was.
+        """The model matrix of another table of settings, coded as the first one was.
 
-        Raises InputError for a missing column, a level that the first table did not have, and terms that are not finite.
+        Parameters
+        ----------
+        table : DataFrame
+            Settings, a row each, with the columns `factors`.
+
+        Returns
+        -------
+        ModelMatrix
+            A DataFrame with the columns `columns`.
+
+        Raises
+        ------
+        InputError
+            For a missing column, a level that the first table did not have, and terms that are not finite.
         """
         frame = _frame(table)
         _check_columns(self, frame)
@@ -65,18 +88,34 @@ class ModelSpec:
 
 
 def model_matrix(table: Any, formula: str | ModelSpec) -> ModelMatrix:
-    """The model matrix of a formula over a table of factor settings: arms (n, d) with the terms as column names.
+    """The model matrix of a formula over a table of factor settings: arms with the terms as column names.
 
-    table: a DataFrame, one row per setting; its row labels stay. formula in Wilkinson's notation (extra `formula`, for which
-    the library formulaic does the coding): `1 + a + b + a:b`, `C(c)` for categorical factors (text is categorical by itself),
-    `0 + ...` for mixtures without a constant, and arithmetic and named functions, `log(a)`, `I(a / b)`, `center(a)`,
-    `poly(a, 2)`, alone. Products of a numeric factor with itself are powers: a**2, (a)**2, a:a are its square (in plain
-    Wilkinson notation they would silently be a itself); a power of a sum, (a + b)**2, stays the crossing that it is there.
+    The result's `.spec` codes other tables alike: `model_matrix(region, arms.spec)`. A DesignProblem does so by itself
+    where its arms and its items, targets or region are model matrices of one formula.
 
-    The result's `.spec` codes other tables alike: `model_matrix(region, arms.spec)`. A DesignProblem does so by itself where
-    its arms and its items, targets or region are model matrices of one formula. Raises InputError for formulas that do not
-    fit, and for terms that are not finite, naming term, row and value.
+    Parameters
+    ----------
+    table : DataFrame
+        One row per setting; its row labels stay.
+    formula : str or ModelSpec
+        In Wilkinson's notation (extra `formula`, for which the library formulaic does the coding): `1 + a + b + a:b`,
+        `C(c)` for categorical factors (text is categorical by itself), `0 + ...` for mixtures without a constant, and
+        arithmetic and named functions, `log(a)`, `I(a / b)`, `center(a)`, `poly(a, 2)`, alone. Products of a numeric
+        factor with itself are powers: a**2, (a)**2, a:a are its square (in plain Wilkinson notation they would silently
+        be a itself); a power of a sum, (a + b)**2, stays the crossing that it is there.
 
+    Returns
+    -------
+    ModelMatrix
+        A DataFrame (n, d).
+
+    Raises
+    ------
+    InputError
+        For formulas that do not fit, and for terms that are not finite, naming term, row and value.
+
+    Examples
+    --------
     >>> import pandas
     >>> model_matrix(pandas.DataFrame({"a": [1.0, 2.0], "b": [0.0, 3.0]}), "a + b + a:b + a**2").columns.tolist()
     ['Intercept', 'a', 'b', 'I(a ** 2)', 'a:b']

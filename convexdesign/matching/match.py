@@ -50,23 +50,45 @@ def match_design(
     tol: float = 1e-6,
     normalise: bool = False,
 ) -> NDArray[Any]:
-    """Weights (n,) float64 or counts (n,) int64 over the arms, from a design that lists its points, as `verify` takes them.
+    """Weights or counts over the arms, from a design that lists its points, as `verify` takes them.
 
-    arms: a DesignProblem, or what its constructors take as arms. points: a CSV or NPY file, a DataFrame or an array with one
-    row a point and the arm's coordinates, or with the arm's name (or, where the arms have none, its index from 0); or a list of
-    names. Rows of the same arm are added. Coordinates are found by their names where arms and points both have names,
-    otherwise they are all columns but the last one's effort, in order.
+    Rows of the same arm are added. Coordinates are found by their names where arms and points both have names,
+    otherwise they are all columns but the last one's effort, in order. A point is the arm that differs by at most tol
+    in every coordinate, relative to the coordinate's range over all arms (to its size where that is zero).
 
-    The effort: weights= or counts= (k,), one a point; or the column headed weight, proportion, share, ... or count, n, reps,
-    freq, ... (the counts, where a file that names the arms has weights and what they were rounded to, as `solve --round`
-    writes it); or the one named by column=, which is counts where all are whole and do not sum to 1, unless measure= says
-    what it is ("weights" or "counts"). Without any, every row is one measurement. Weights must sum to 1 (to 1e-6), unless
-    normalise=True divides them by their sum.
+    Parameters
+    ----------
+    arms : DesignProblem or array_like, shape (n, d)
+        A problem, or what its constructors take as arms.
+    points : path, DataFrame, array_like or list of str
+        A CSV or NPY file, a DataFrame or an array with one row a point and the arm's coordinates, or with the arm's
+        name (or, where the arms have none, its index from 0); or a list of names.
+    weights, counts : array_like, shape (k,), optional
+        The effort, one a point; at most one of the two, where `points` does not hold it.
+    column : str, optional
+        The column of points that holds the effort. By default the one headed weight, proportion, share, ... or count,
+        n, reps, freq, ... (the counts, where a file that names the arms has weights and what they were rounded to, as
+        `solve --round` writes it). Without any, every row is one measurement.
+    measure : {"weights", "counts"}, optional
+        What the column is; by default counts where all are whole and do not sum to 1.
+    tol : float
+        How far from an arm a point may be, relative to the range of each coordinate.
+    normalise : bool
+        Divide weights by their sum, which must be 1 (to 1e-6) otherwise.
 
-    A point is the arm that differs by at most tol in every coordinate, relative to the coordinate's range over all arms (to its
-    size where that is zero). Raises InputError for points that are no arm, naming the nearest, and for points that two
-    arms are equally near to (1e-9), naming both: list such arms by name.
+    Returns
+    -------
+    array, shape (n,)
+        Weights, float64, or counts, int64.
 
+    Raises
+    ------
+    InputError
+        For points that are no arm, naming the nearest, and for points that two arms are equally near to (1e-9), naming
+        both: list such arms by name.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> arms = [[1, -1], [1, 0], [1, 1]]
     >>> cd.match_design(arms, [[1, 1, 2], [1, -1, 1], [1, 1, 3]])

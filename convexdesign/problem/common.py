@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +20,9 @@ from convexdesign.problem.psd import read_psd, read_square
 from convexdesign.problem.weights import WeightSet, read_weight_set
 from convexdesign.typing import Floats
 
-__all__ = ["Common", "ReadCommon", "read_common"]
+__all__ = ["Common", "ReadCommon", "read_common", "spelt_out", "with_common_parameters"]
+
+Constructor = TypeVar("Constructor", bound=Callable[..., Any])
 
 
 NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
@@ -32,17 +35,25 @@ COST_REMEDY = "a cost must be positive (a free arm would be pulled for ever)"
 class Common(TypedDict, total=False):
     """Keywords of every DesignProblem constructor.
 
-    What is labelled (a Series, a DataFrame, a dict) is put into the order of the arms' names or, for prior_information, of
-    their columns' names, where they have names; labels that differ from these are an error.
-
-    noise_variance: a VARIANCE (squared units of the outcome), scalar or (n,); 1 by default. For arms (n, d, r) with r
-    responses also (n, r), variances of independent responses, or (n, r, r), covariance matrices of dependent ones.
-    costs (n,): the price of one measurement of each arm; weights become shares of a budget.
-    existing_counts (n,): pulls already made of each arm, or prior_information (d, d): total information already held,
-    with n_new, the number of new measurements planned (with costs: the budget planned). The weights are those of the
-    NEXT batch, and A(w) = information held / n_new + sum_i w_i y_i y_i'.
-    min_weight, max_weight: scalar or (n,); inequalities (G, h) or {"G": .., "h": ..}: G w <= h; constraints: a function
-    from the CVXPY variable w (n,) to a list of DCP constraints.
+    Parameters
+    ----------
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES (squared units of the outcome), 1 by default. For arms (n, d, r) with r responses also (n, r), variances of
+        independent responses, or (n, r, r), covariance matrices of dependent ones, (1, r, r) where one is common to all.
+    costs : array_like, shape (n,), optional
+        The price of one measurement of each arm; weights become shares of a budget.
+    existing_counts : array_like, shape (n,), optional
+        Pulls already made of each arm: the weights are then those of the NEXT batch.
+    prior_information : array_like, shape (d, d), optional
+        Instead of existing_counts, the total information already held: A(w) = that / n_new + sum_i w_i y_i y_i'.
+    n_new : float, optional
+        The number of new measurements planned (with costs: the budget planned); needed with either of these.
+    min_weight, max_weight : array_like, scalar or shape (n,), optional
+        Bounds on the weights.
+    inequalities : pair or mapping, optional
+        (G, h) or {"G": G, "h": h}, of shapes (k, n) and (k,): G w <= h.
+    constraints : callable, optional
+        From the CVXPY variable w (n,) to a list of DCP constraints.
     """
 
     noise_variance: ArrayLike | None
@@ -54,6 +65,29 @@ class Common(TypedDict, total=False):
     max_weight: ArrayLike | None
     inequalities: tuple[ArrayLike, ArrayLike] | Mapping[str, ArrayLike] | None
     constraints: Callable[[Any], list[Any]] | None
+
+
+def spelt_out(constructor: Constructor) -> Constructor:
+    """A constructor that takes `**common: Unpack[Common]`, each keyword in its signature and docstring as `help` shows them."""
+    signature: Any = constructor
+    written = inspect.signature(signature)
+    own = [p for p in written.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    common = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+        for name, kind in Common.__annotations__.items()
+    ]
+    signature.__signature__ = written.replace(parameters=own + common)
+    signature.__doc__ = with_common_parameters(constructor.__doc__)
+    return constructor
+
+
+def with_common_parameters(text: str | None) -> str | None:
+    """A numpydoc docstring with the parameters of `Common` after its own; None where docstrings are stripped."""
+    if text is None or Common.__doc__ is None:
+        return text
+    common = inspect.cleandoc(Common.__doc__).split("----------\n", 1)[1]
+    own, end, rest = inspect.cleandoc(text).partition("\n\nR")  # Returns or Raises, whichever comes first
+    return f"{own}\n{common}{end}{rest}\n"
 
 
 @dataclass(frozen=True, eq=False)

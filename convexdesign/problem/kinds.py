@@ -25,11 +25,23 @@ MINIMAX = ("sdp", "matrix-fractional", "socp", "dual-socp")
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind: constructor(arms, **fields); `needs` and `takes` are the fields beyond arms and the common ones.
+    """One kind of problem: its constructor and what this takes.
 
-    program: the optimisation in mathematics; about: in words; formulations: the conic programs that express it (dual-socp
-    only for weights on the whole simplex, log-det for G only under Kiefer and Wolfowitz's conditions); frank_wolfe:
-    whether the fully corrective method takes this criterion.
+    Parameters
+    ----------
+    constructor : callable
+        Called as constructor(arms, **fields).
+    about : str
+        The kind in words.
+    program : str
+        The optimisation in mathematics.
+    needs, takes : tuple of str
+        The fields beyond arms and the common ones, that must be or may be given.
+    formulations : tuple of str
+        The conic programs that express it (dual-socp only for weights on the whole simplex, log-det for G only under
+        Kiefer and Wolfowitz's conditions).
+    frank_wolfe : bool
+        Whether the fully corrective method takes this criterion.
     """
 
     constructor: Callable[..., DesignProblem]

@@ -19,7 +19,7 @@ from convexdesign.arms.source import Arms, LiftedArms, ScaledArms
 from convexdesign.deprecation import deprecated
 from convexdesign.errors import InputError
 from convexdesign.features import phi
-from convexdesign.problem.common import Common, read_common
+from convexdesign.problem.common import Common, read_common, spelt_out, with_common_parameters
 from convexdesign.problem.coordinates import rank_of
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.moments import root_of_moments
@@ -68,19 +68,38 @@ class Criterion(Enum):
 class DesignProblem:
     """min over w in W of max_j v_j' A(w)^+ v_j, with A(w) = sum_i w_i x_i x_i' / noise_variance_i.
 
-    `DesignProblem(arms, targets)` is the general form; the class methods build the classical kinds. Arms and targets
-    are arrays (one row each), lists, or pandas/polars DataFrames, whose row labels become names; for arms that do not
-    fit into memory also memory maps, `BlockArms` (made by a function) and Dask arrays. noise_variance is a VARIANCE
-    (squared units of the outcome), a scalar or one per arm. The problem never changes after it is built.
+    `DesignProblem(arms, targets)` is the general form; the class methods build the classical kinds. The problem never
+    changes after it is built.
 
-    Arms with several responses, r numbers that one measurement returns at once, are an array (n, d, r) or a list of matrices
-    X_i (d, r_i), a column per response. noise_variance may then also be (n, r), a variance per response, or (n, r, r), the
-    covariance S_i of an arm's noise, (1, r, r) where it is common to all; A(w) = sum_i w_i X_i S_i^-1 X_i'. Every kind but
-    variance_g_optimal takes them; kinds that compare or rank arms need `items`.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d) or (n, d, r)
+        What can be measured, a row each: an array, a list, a pandas or polars DataFrame, whose row labels become names,
+        and for arms that do not fit into memory a memory map, `BlockArms` (made by a function) or a Dask array. With r
+        responses, numbers that one measurement returns at once, (n, d, r) or a list of matrices X_i (d, r_i), a column
+        per response.
+    targets : array_like, shape (m, d)
+        The combinations v_j of the coefficients whose values v_j'theta are wanted, in any form that arms take.
 
-    Source: Weltz et al. (2023), sections 2 and 4; Pukelsheim, Optimal Design of Experiments (2006); for several responses
+    Raises
+    ------
+    InputError
+        For data of a wrong shape or value, naming the entry at fault and the remedy.
+
+    Notes
+    -----
+    With several responses A(w) = sum_i w_i X_i S_i^-1 X_i', S_i the covariance of an arm's noise. Every kind but
+    variance_g_optimal takes them; kinds that compare or rank arms need `items`. What is labelled (a Series, a
+    DataFrame, a dict) is put into the order of the arms' names or, for prior_information, of their columns' names,
+    where they have names; labels that differ from these are an error.
+
+    References
+    ----------
+    Weltz et al. (2023), sections 2 and 4; Pukelsheim, Optimal Design of Experiments (2006); for several responses
     Fedorov, Theory of Optimal Experiments (1972), and Sagnol (2011).
 
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> p = cd.DesignProblem([[1.0, 0.0], [0.0, 1.0]], targets=[[1.0, -1.0]], noise_variance=[1.0, 4.0])
     >>> round(cd.solve(p).value, 6)
@@ -111,6 +130,7 @@ class DesignProblem:
     stated: Stated
     rows: Rows
 
+    @spelt_out
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_arms(arms)
         aims = aligned(rows, read_rows(targets, "targets"), "targets")
@@ -157,7 +177,18 @@ class DesignProblem:
         return problem
 
     def capped(self, most: Floats) -> DesignProblem:
-        """The same problem with these upper bounds (n,) on the weights."""
+        """The same problem with upper bounds on the weights.
+
+        Parameters
+        ----------
+        most : array, shape (n,)
+            The largest weight of each arm.
+
+        Returns
+        -------
+        DesignProblem
+            Everything else as it is.
+        """
         other = copy(self)
         object.__setattr__(other, "weight_set", replace(self.weight_set, upper=most))
         object.__setattr__(other, "stated", replace(self.stated, max_weight=most))
@@ -166,13 +197,30 @@ class DesignProblem:
     # ------------------------------------------------------------------ kinds
 
     @classmethod
+    @spelt_out
     def g_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of max_i x_i' A(w)^+ x_i: the worst predictive variance over the arms themselves.
 
-        arms (n, d); noise_variance scalar or (n,). With one common variance s^2 the value is s^2 rank(X)
-        (Kiefer and Wolfowitz 1960); with unequal ones it is not. For arms (n, d, r) with several responses it is the worst
-        variance of any response, max_ik x_ik' A(w)^+ x_ik over all columns x_ik: every response of every arm is predicted.
+        With one common variance s^2 the value is s^2 rank(X); with unequal ones it is not. For arms with several
+        responses it is the worst variance of any response, max_ik x_ik' A(w)^+ x_ik over all columns x_ik: every
+        response of every arm is predicted.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms, which are the targets as well.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        References
+        ----------
+        Kiefer and Wolfowitz, The equivalence of two extremum problems (1960).
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]], noise_variance=[1.0, 3.0])).value, 6)
         4.0
@@ -182,12 +230,33 @@ class DesignProblem:
         return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, common, Stated(rows))
 
     @classmethod
+    @spelt_out
     def variance_g_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """G-optimal design over phi(x) = D' vec(xx'), with which x'Sx = phi(x)' vech(S) is linear in S.
 
-        arms (n, d), of which phi has d(d+1)/2 coordinates. Used to estimate how variance depends on the arm.
-        Source: Weltz et al. (2023), section 3.
+        Used to estimate how variance depends on the arm.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d)
+            The arms, of which phi has d(d+1)/2 coordinates.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Raises
+        ------
+        InputError
+            For arms with several responses: phi(x) models the variance of one.
+
+        References
+        ----------
+        Weltz et al. (2023), section 3.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.variance_g_optimal([[1, 0], [0, 1], [1, 1]])).value, 6)
         3.0
@@ -203,6 +272,7 @@ class DesignProblem:
         return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, Stated(rows))
 
     @classmethod
+    @spelt_out
     def xy_allocation(
         cls,
         arms: ArrayLike | Any,
@@ -211,9 +281,31 @@ class DesignProblem:
     ) -> DesignProblem:
         """min over w of max over z != z' of (z - z')' A(w)^+ (z - z'): tell items apart.
 
-        arms (n, d); items (k, d), the arms themselves by default. Differences are never stored.
-        Source: Soare, Lazaric and Munos (2014); Fiez et al. (2019); Weltz et al. (2023), section 4.
+        Differences are never stored.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        items : array_like, shape (k, d), optional
+            What is compared; the arms themselves by default.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Raises
+        ------
+        InputError
+            Where there are fewer than two items.
+
+        References
+        ----------
+        Soare, Lazaric and Munos (2014); Fiez et al. (2019); Weltz et al. (2023), section 4.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]])).value, 6)
         4.0
@@ -225,6 +317,7 @@ class DesignProblem:
         return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
 
     @classmethod
+    @spelt_out
     def level_set_allocation(
         cls,
         arms: ArrayLike | Any,
@@ -233,8 +326,24 @@ class DesignProblem:
     ) -> DesignProblem:
         """min over w of max_z z' A(w)^+ z: estimate the value of every item.
 
-        arms (n, d); items (k, d), the arms themselves by default. Source: Weltz et al. (2023), section 4.
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        items : array_like, shape (k, d), optional
+            What is estimated; the arms themselves by default.
 
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        References
+        ----------
+        Weltz et al. (2023), section 4.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.level_set_allocation([[1, 0], [0, 1]], items=[[1, 1]])).value, 6)
         4.0
@@ -244,6 +353,7 @@ class DesignProblem:
         return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
 
     @classmethod
+    @spelt_out
     def best_arm_oracle(
         cls,
         arms: ArrayLike | Any,
@@ -255,9 +365,32 @@ class DesignProblem:
         """psi* = min over w of max over z != z* of |z* - z|^2_{A(w)^+} / ((z* - z)' theta)^2, z* = argmax z'theta.
 
         The allocation one would use if theta were known; psi* is the complexity of identifying the best item.
-        arms (n, d); items (k, d), the arms by default; theta (d,). Raises InputError, naming the tie, when the best
-        item is not unique. Source: Weltz et al. (2023), section 4.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        items : array_like, shape (k, d), optional
+            What is ranked; the arms themselves by default.
+        theta : array_like, shape (d,)
+            The coefficients, taken as known.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Raises
+        ------
+        InputError
+            When the best item is not unique, naming the tie.
+
+        References
+        ----------
+        Weltz et al. (2023), section 4.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.best_arm_oracle([[1, 0], [0, 1]], theta=[1.0, 0.5])).value, 4)
         16.0
@@ -278,6 +411,7 @@ class DesignProblem:
         return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
+    @spelt_out
     def level_set_oracle(
         cls,
         arms: ArrayLike | Any,
@@ -289,10 +423,35 @@ class DesignProblem:
     ) -> DesignProblem:
         """psi* = min over w of max_z |z|^2_{A(w)^+} / (z'theta - threshold)^2.
 
-        The allocation one would use to find {z : z'theta > threshold} if theta were known. arms (n, d); items (k, d),
-        the arms by default; theta (d,). Raises InputError when an item lies exactly on the threshold.
-        Source: Weltz et al. (2023), appendix (all items, not only those above the threshold).
+        The allocation one would use to find {z : z'theta > threshold} if theta were known.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        items : array_like, shape (k, d), optional
+            What is placed above or below; the arms themselves by default.
+        theta : array_like, shape (d,)
+            The coefficients, taken as known.
+        threshold : float
+            In the units of the outcome.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Raises
+        ------
+        InputError
+            When an item lies exactly on the threshold.
+
+        References
+        ----------
+        Weltz et al. (2023), appendix (all items, not only those above the threshold).
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> p = cd.DesignProblem.level_set_oracle([[1, 0], [0, 1]], theta=[1.0, 0.0], threshold=0.5)
         >>> round(cd.solve(p).value, 4)
@@ -315,11 +474,35 @@ class DesignProblem:
         return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
+    @spelt_out
     def c_optimal(cls, arms: ArrayLike | Any, direction: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of c' A(w)^+ c: the variance of the best estimate of one combination c'theta.
 
-        arms (n, d); direction c (d,). Its square root is min |h|_1 subject to sum_i h_i y_i = c (Elfving 1952).
+        Its square root is min |h|_1 subject to sum_i h_i y_i = c.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        direction : array_like, shape (d,)
+            The combination c.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Raises
+        ------
+        InputError
+            Where direction is zero.
+
+        References
+        ----------
+        Elfving, Optimum allocation in linear regression theory (1952).
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.c_optimal([[1, 0], [0, 1]], [1, 1])).value, 6)
         4.0
@@ -332,12 +515,25 @@ class DesignProblem:
         return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, common, Stated(rows, direction=direction))
 
     @classmethod
+    @spelt_out
     def d_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of log det A(w), on the range of the arms: the smallest confidence ellipsoid for theta.
 
-        arms (n, d). Where the arms do not span R^d, the determinant is that of A restricted to their range, taken in
-        an orthonormal basis of it.
+        Where the arms do not span R^d, the determinant is that of A restricted to their range, taken in an orthonormal
+        basis of it.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.d_optimal([[1, 0], [0, 1]])).value, 6)
         -1.386294
@@ -347,13 +543,32 @@ class DesignProblem:
         return cls._make("d-optimal", Criterion.D, rows, targets, common, Stated(rows))
 
     @classmethod
+    @spelt_out
     def ds_optimal(cls, arms: ArrayLike | Any, interest: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of log det (K'A(w)^-K)^-1: the smallest ellipsoid for the parameters of interest K'theta alone.
 
-        arms (n, d); interest: indices (or names, where the arms' columns have names) of the coordinates of interest, or a
-        matrix K (d, s) of combinations. The other parameters are nuisance. For all coordinates it is D-optimality. The
-        certificate's proof is in `certificate`.
+        The other parameters are nuisance. For all coordinates it is D-optimality. The certificate's proof is in
+        `certificate`.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        interest : sequence of int or str, or array_like of shape (d, s)
+            Indices (or names, where the arms' columns have names) of the coordinates of interest, or the matrix K.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Raises
+        ------
+        InputError
+            For coordinates that do not exist, and for a matrix K without full column rank.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> d = cd.solve(cd.DesignProblem.ds_optimal([[1, -2], [1, 0], [1, 2]], interest=[1]))
         >>> round(d.value, 5), d.weights.round(3).tolist()
@@ -365,11 +580,24 @@ class DesignProblem:
         return cls._make("ds-optimal", Criterion.DS, rows, targets, common, Stated(rows, interest=K), K)
 
     @classmethod
+    @spelt_out
     def a_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of tr A(w)^-1: the average variance of the coefficients.
 
-        arms (n, d), which must span R^d; it depends on the units of the coordinates.
+        It depends on the units of the coordinates.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms, which must span R^d.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.a_optimal([[1, 0], [0, 1]])).value, 6)
         4.0
@@ -380,11 +608,26 @@ class DesignProblem:
         return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows), np.eye(d))
 
     @classmethod
+    @spelt_out
     def i_optimal(cls, arms: ArrayLike | Any, region: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of the mean over points v of the region of v'A(w)^+ v: the average predictive variance.
 
-        arms (n, d); region (k, d), one row per point. Also called V- or Q-optimality.
+        Also called V- or Q-optimality.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        region : array_like, shape (k, d)
+            The points at which predictions are wanted, one row each.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.i_optimal([[1, 0], [0, 1]], region=[[1, 0], [0, 1]])).value, 6)
         2.0
@@ -396,12 +639,31 @@ class DesignProblem:
         return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows, region=points), aim)
 
     @classmethod
+    @spelt_out
     def average_variance(cls, arms: ArrayLike | Any, M: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of tr(A(w)^+ M) for a positive semidefinite M: L-optimality.
 
-        arms (n, d); M (d, d), in units of the coordinates squared. M = I is A-optimality, second moments of a region
-        I-optimality, cc' c-optimality.
+        M = I is A-optimality, second moments of a region I-optimality, cc' c-optimality.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms.
+        M : array_like, shape (d, d)
+            Positive semidefinite, in units of the coordinates squared.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Raises
+        ------
+        InputError
+            Where M is zero, not symmetric or not positive semidefinite.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.average_variance([[1, 0], [0, 1]], [[4, 0], [0, 1]])).value, 6)
         9.0
@@ -415,11 +677,24 @@ class DesignProblem:
         return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, Stated(rows, M=matrix), aim)
 
     @classmethod
+    @spelt_out
     def e_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of lambda_min(A(w)): the smallest worst variance over combinations of length one.
 
-        arms (n, d), which must span R^d; it depends on the units of the coordinates.
+        It depends on the units of the coordinates.
 
+        Parameters
+        ----------
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms, which must span R^d.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> round(cd.solve(cd.DesignProblem.e_optimal([[1, 0], [0, 2]])).value, 6)
         0.8
@@ -446,6 +721,7 @@ class DesignProblem:
 
     @property
     def n_arms(self) -> int:
+        """The number n of arms."""
         return self.arms.n
 
     @property
@@ -469,17 +745,42 @@ class DesignProblem:
         return 1.0 if self.noise_variance is None else float(self.noise_variance[0])
 
     def effort(self, counts: Floats) -> Floats:
-        """What counts (n,) of measurements amount to in the units of the weights: themselves, or with costs their price."""
+        """What counts of measurements amount to in the units of the weights: themselves, or with costs their price.
+
+        Parameters
+        ----------
+        counts : array, shape (n,)
+            Measurements of each arm.
+
+        Returns
+        -------
+        array, shape (n,)
+            Counts, times costs where the problem has any.
+        """
         return counts if self.costs is None else counts * self.costs
 
     def arm_name(self, index: int) -> str:
-        """What a user calls this arm: its label, or its number."""
+        """What a user calls this arm: its label, or its number.
+
+        Parameters
+        ----------
+        index : int
+            The arm, counted from 0.
+
+        Returns
+        -------
+        str
+            Its name.
+        """
         return str(index) if self.arms.names is None else self.arms.names[index]
 
     def __repr__(self) -> str:
         noise = "" if self.noise_variance is None else ", noise per arm"
         responses = f" with {self.rows.how_many}" if self.responses > 1 else ""
         return f"DesignProblem({self.kind}: {self.arms.n} arms in R^{self.arms.d}{responses}, {self.targets.m} targets{noise})"
+
+
+DesignProblem.__doc__ = with_common_parameters(DesignProblem.__doc__)
 
 
 def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:

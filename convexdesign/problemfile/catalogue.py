@@ -23,6 +23,13 @@ def folder() -> Path:
 def library() -> tuple[Path, ...]:
     """The paths of all problem files of the library, by name.
 
+    Returns
+    -------
+    tuple of pathlib.Path
+        In the order of their names.
+
+    Examples
+    --------
     >>> "soare-xy" in [path.stem for path in library()]
     True
     """
@@ -30,8 +37,25 @@ def library() -> tuple[Path, ...]:
 
 
 def find(name: str) -> Path:
-    """The path of one problem of the library; InputError with the closest names if there is none.
+    """The path of one problem of the library.
 
+    Parameters
+    ----------
+    name : str
+        The file's name, without .toml.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        With the closest names, if there is none.
+
+    Examples
+    --------
     >>> find("soare-xy").name
     'soare-xy.toml'
     """

@@ -32,13 +32,34 @@ def write_certificate(
     weights: ArrayLike | None = None,
     counts: ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Write the certificate of a problem file's optimal design, or of given weights or counts (n,), and return it.
+    """Write the certificate of a problem file's optimal design, or of given weights or counts.
 
     What is proven is the ratio of the design's exact value and an exact bound on the optimum (see
-    `convexdesign.rigorous.check`, which needs nothing of this package). Needs the extra `rigorous`. Raises InputError for
-    kinds, constraints or tables that the checker does not know, and for designs that do not measure every target: what is
-    written has been checked.
+    `convexdesign.rigorous.check`, which needs nothing of this package). Needs the extra `rigorous`. What is written has
+    been checked.
 
+    Parameters
+    ----------
+    problem : str or os.PathLike
+        The problem file.
+    certificate : str or os.PathLike
+        The file to write.
+    weights, counts : array_like, shape (n,), optional
+        The design, one or the other; the optimal one by default.
+
+    Returns
+    -------
+    dict
+        The certificate.
+
+    Raises
+    ------
+    InputError
+        For kinds, constraints or tables that the checker does not know, and for designs that do not measure every
+        target.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> from convexdesign.problemfile import check_certificate, find, write_certificate
     >>> out = pathlib.Path(tempfile.mkdtemp()) / "certificate.json"
@@ -73,10 +94,35 @@ def write_certificate(
 
 
 def check_certificate(certificate: str | PathLike[str], problem: str | PathLike[str]) -> Fraction:
-    """The ratio of bound and value that the certificate proves for the problem file, at most 1.
+    """The ratio of bound and value that a certificate proves for a problem file, at most 1.
 
-    It is the efficiency; for D-optimality its power 1/d is. Raises InputError where the certificate is rejected, with the
-    reason.
+    It is the efficiency; for D-optimality its power 1/d is.
+
+    Parameters
+    ----------
+    certificate : str or os.PathLike
+        What `write_certificate` wrote.
+    problem : str or os.PathLike
+        The problem file.
+
+    Returns
+    -------
+    fractions.Fraction
+        Exact.
+
+    Raises
+    ------
+    InputError
+        Where the certificate is rejected, with the reason.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from convexdesign.problemfile import check_certificate, find, write_certificate
+    >>> out = pathlib.Path(tempfile.mkdtemp()) / "certificate.json"
+    >>> _ = write_certificate(find("hexagon-xy"), out)
+    >>> check_certificate(out, find("hexagon-xy")) <= 1
+    True
     """
     text = read_regular(to_path(certificate, "certificate"), "a certificate")
     return _accepted(text, to_path(problem, "problem"), f"{certificate} is rejected")

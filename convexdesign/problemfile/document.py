@@ -95,7 +95,18 @@ class Inequalities(_Strict):
 class Reference(_Strict):
     """The known optimal value and where it comes from; |found - value| <= tolerance max(1, |value|) is expected.
 
-    weights: an optimal design, where one is known (it need not be unique).
+    Parameters
+    ----------
+    value : float
+        Of the optimum.
+    tolerance : float
+        Positive.
+    provenance : {"closed-form", "published", "certified"}
+        How the value is known.
+    source : str
+        Where it comes from.
+    weights : list of float, optional
+        An optimal design, where one is known (it need not be unique).
     """
 
     value: float

@@ -33,10 +33,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
-    """A problem as its file states it. arms and items hold values (n, d), arms with r responses (n, d, r), and names; `inputs`
-    are the other keywords of the DesignProblem constructor of this kind, in the units of the file (noise_variance is a
-    variance).
-    Sigma (d, d): where the file gives it, from which noise_variance in `inputs` was computed."""
+    """A problem as its file states it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    title, statement : str
+        What it says in words.
+    kind : str
+        A key of `KINDS`.
+    arms : Rows
+        Values (n, d), for r responses (n, d, r), and names.
+    inputs : mapping
+        The other keywords of the DesignProblem constructor of this kind, in the units of the file (noise_variance is a
+        VARIANCE).
+    reference : Reference or None
+        The known value.
+    Sigma : array, shape (d, d), or None
+        Where the file gives it, from which noise_variance in `inputs` was computed.
+    """
 
     path: Path
     title: str
@@ -53,7 +69,18 @@ class ProblemFile:
         return self.path.stem
 
     def problem(self) -> DesignProblem:
-        """The DesignProblem; InputError, prefixed by the file, where the data contradict the kind."""
+        """The problem, to be solved.
+
+        Returns
+        -------
+        DesignProblem
+            Of the file's kind.
+
+        Raises
+        ------
+        InputError
+            Prefixed by the file, where the data contradict the kind.
+        """
         try:
             return KINDS[self.kind].constructor(self.arms, **self.inputs)
         except InputError as error:
@@ -64,16 +91,31 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     """Read a problem file.
 
     The file is TOML: title, statement, kind (one of `KINDS`), arms and, by kind, items, targets, theta, threshold,
-    direction, interest, region, M; noise_variance (a scalar or one variance per arm) or Sigma (d, d), which means the variances
-    x' Sigma x; costs, existing_counts or prior_information with n_new, min_weight, max_weight, inequalities (G, h).
-    Arms with several responses are matrices instead, lists of d rows of r_i numbers (or an NPY file (n, d, r)), and their
-    noise_variance a scalar, a variance per arm or per response, or a covariance matrix per arm.
-    Matrices are lists of rows, or the path of a CSV or NPY file relative to this one (as text, or as a table
-    { file = "arms.csv", decimal = "," } with the arguments of `read_table`); so are numbers per arm.
-    [reference] may state the known value, its tolerance, provenance and source.
+    direction, interest, region, M; noise_variance (a scalar or one variance per arm) or Sigma (d, d), which means the
+    variances x' Sigma x; costs, existing_counts or prior_information with n_new, min_weight, max_weight, inequalities
+    (G, h). Arms with several responses are matrices instead, lists of d rows of r_i numbers (or an NPY file (n, d, r)),
+    and their noise_variance a scalar, a variance per arm or per response, or a covariance matrix per arm. Matrices are
+    lists of rows, or the path of a CSV or NPY file relative to this one (as text, or as a table { file = "arms.csv",
+    decimal = "," } with the arguments of `read_table`); so are numbers per arm. [reference] may state the known value,
+    its tolerance, provenance and source.
 
-    Raises InputError naming the file, the field and the remedy.
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
 
+    Returns
+    -------
+    ProblemFile
+        What it states.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the field and the remedy.
+
+    Examples
+    --------
     >>> from convexdesign.problemfile import find, load_problem
     >>> load_problem(find("soare-xy")).problem()
     DesignProblem(xy-allocation: 3 arms in R^2, 3 targets, noise per arm)

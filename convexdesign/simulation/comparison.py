@@ -68,10 +68,45 @@ def comparison_rows(
 ) -> pd.DataFrame:
     """One row per algorithm and run: algorithm, replication, seed, samples, answer, status, undecided, correct.
 
-    algorithms: from a name to make_algorithm(rng), which builds ANY object with done, ask(), tell(batch, observations)
-    and result(), where batches have `counts` (n_arms,). truth: indices of the items that are the right answer;
-    answer_of(result) gives those found. Samples are counted at the environment. Run k of every algorithm meets
-    an environment with the same seed.
+    Samples are counted at the environment. Run k of every algorithm meets an environment with the same seed.
+
+    Parameters
+    ----------
+    algorithms : mapping
+        From a name to make_algorithm(rng), which builds ANY object with done, ask(), tell(batch, observations) and
+        result(), where batches have `counts` (n_arms,).
+    make_environment : callable
+        From a generator to a fresh world.
+    truth : sequence of int
+        The items that are the right answer.
+    replications : int
+        Runs of each algorithm.
+    n_jobs : int, optional
+        Processes, as joblib counts them; None takes what a joblib context says.
+    seed : int
+        Of all runs.
+    progress : bool
+        Show a tqdm bar.
+    answer_of : callable
+        From a result to the items found.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In the order of algorithms and runs.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> world = cd.instances.soare(kappa=2.0)
+    >>> rows = cd.simulation.comparison_rows(
+    ...     {"RAGE": lambda rng: cd.identification.Rage(world.arms, variance_bounds=(1, 2))},
+    ...     lambda rng: cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=rng),
+    ...     truth=world.answer,
+    ...     replications=2,
+    ... )
+    >>> rows.correct.tolist()
+    [True, True]
     """
     import pandas as pd
 
@@ -93,8 +128,33 @@ def comparison_rows(
 def comparison_table(rows: pd.DataFrame, lower_bound: float | None = None) -> pd.DataFrame:
     """One row per algorithm, from `comparison_rows`: runs, errors, error rate with its interval, undecided, samples.
 
-    errors: runs with an answer that is wrong; error_high: upper end of the 95 % Clopper-Pearson interval of their share.
-    mean_samples with its standard_error; times_lower_bound where a lower bound on the mean is given.
+    errors: runs with an answer that is wrong; error_high: upper end of the 95 % Clopper-Pearson interval of their
+    share; mean_samples with its standard_error.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        From `comparison_rows`.
+    lower_bound : float, optional
+        On the mean number of samples, for the column times_lower_bound.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In the order in which the algorithms come.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> world = cd.instances.soare(kappa=2.0)
+    >>> rows = cd.simulation.comparison_rows(
+    ...     {"RAGE": lambda rng: cd.identification.Rage(world.arms, variance_bounds=(1, 2))},
+    ...     lambda rng: cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=rng),
+    ...     truth=world.answer,
+    ...     replications=2,
+    ... )
+    >>> cd.simulation.comparison_table(rows).errors.tolist()
+    [0]
     """
     import pandas as pd
     from scipy.stats import beta
@@ -139,8 +199,37 @@ def compare(
     lower_bound: float | None = None,
     answer_of: Callable[[Any], Sequence[int]] = answer_field,
 ) -> pd.DataFrame:
-    """`comparison_table` of `comparison_rows`: one row per algorithm, whoever wrote it.
+    """One row per algorithm, whoever wrote it: `comparison_table` of `comparison_rows`.
 
+    Parameters
+    ----------
+    algorithms : mapping
+        From a name to make_algorithm(rng), which builds ANY object with done, ask(), tell(batch, observations) and
+        result(), where batches have `counts` (n_arms,).
+    make_environment : callable
+        From a generator to a fresh world.
+    truth : sequence of int
+        The items that are the right answer.
+    replications : int
+        Runs of each algorithm.
+    n_jobs : int, optional
+        Processes, as joblib counts them; None takes what a joblib context says.
+    seed : int
+        Of all runs; run k of every algorithm meets an environment with the same seed.
+    progress : bool
+        Show a tqdm bar.
+    lower_bound : float, optional
+        On the mean number of samples, for the column times_lower_bound.
+    answer_of : callable
+        From a result to the items found.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `comparison_table` makes it.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> world, I = cd.instances.soare(), cd.identification
     >>> cd.simulation.compare(

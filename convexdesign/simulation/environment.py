@@ -27,14 +27,31 @@ __all__ = [
 
 
 class LinearEnvironment:
-    """Rewards x'theta + e with E e = 0 and VARIANCE noise_variance (scalar or (n,)), or x'Sigma x; exactly one.
+    """Rewards x'theta + e with E e = 0 and a VARIANCE per arm, given as such or by x'Sigma x: exactly one of the two.
 
-    arms (n, d), theta (d,), Sigma (d, d) symmetric positive semidefinite with x'Sigma x > 0 for every arm.
-    noise: "gaussian" is drawn exactly as means and sums of squares, so that 10^10 pulls take milliseconds;
-    "uniform" and "symmetric-beta" (strictly sub-Gaussian) reward by reward in blocks. "bernoulli": rewards are 0 or 1, the
-    means x'theta are the rates of ones, which say the variances too: give neither of the two. rng: a seed or Generator.
-    Raises InputError for shapes that do not match, a Sigma that is no covariance, variances that are not positive.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    theta : array_like, shape (d,)
+        The true coefficients.
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES of the noise.
+    Sigma : array_like, shape (d, d), optional
+        Instead: symmetric positive semidefinite with x'Sigma x > 0 for every arm.
+    noise : {"gaussian", "uniform", "symmetric-beta"}
+        Gaussian noise is drawn exactly as means and sums of squares, so that 10^10 pulls take milliseconds; the other
+        two (strictly sub-Gaussian) reward by reward in blocks.
+    rng : numpy.random.Generator or int, optional
+        A generator or a seed.
 
+    Raises
+    ------
+    InputError
+        For shapes that do not match, a Sigma that is no covariance, variances that are not positive.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> env = cd.simulation.LinearEnvironment([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], noise_variance=4.0, rng=0)
     >>> obs = env.pull([10**10, 0])
@@ -82,7 +99,18 @@ class LinearEnvironment:
         return np.asarray(self.arms @ self.theta)
 
     def pull(self, counts: ArrayLike) -> Observations:
-        """Pull arm i counts[i] times, shape (n,); new independent rewards at every call."""
+        """Pull arm i counts[i] times; new independent rewards at every call.
+
+        Parameters
+        ----------
+        counts : array_like of int, shape (n,)
+            Pulls of each arm.
+
+        Returns
+        -------
+        Observations
+            Counts, means and sums of squares per arm.
+        """
         whole = whole_counts(counts, "counts", self.n_arms)
         if self.noise == "gaussian":
             return gaussian_statistics(self.mean, self.noise_variance, whole, self._rng)

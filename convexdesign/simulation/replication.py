@@ -37,24 +37,74 @@ class AsksAndTells(Protocol):
     """What an algorithm must offer to be simulated."""
 
     @property
-    def done(self) -> bool: ...
+    def done(self) -> bool:
+        """Whether there is a result."""
 
-    def ask(self) -> Batch: ...
+    def ask(self) -> Batch:
+        """The batch to measure next.
 
-    def tell(self, batch: Batch, observations: Observations, /) -> None: ...
+        Returns
+        -------
+        Batch
+            Anything with `counts`, shape (n_arms,).
+        """
 
-    def result(self) -> Any: ...
+    def tell(self, batch: Batch, observations: Observations, /) -> None:
+        """Take in what a batch gave.
+
+        Parameters
+        ----------
+        batch : Batch
+            What `ask` returned.
+        observations : Observations
+            Its rewards, summarised per arm.
+        """
+
+    def result(self) -> Any:
+        """What was found.
+
+        Returns
+        -------
+        object
+            Whatever the algorithm finds.
+        """
 
 
 class Pullable(Protocol):
     """What a world must offer: rewards for whole numbers of pulls per arm."""
 
-    def pull(self, counts: NDArray[np.int64], /) -> Observations: ...
+    def pull(self, counts: NDArray[np.int64], /) -> Observations:
+        """Rewards for whole numbers of pulls per arm.
+
+        Parameters
+        ----------
+        counts : array of int64, shape (n_arms,)
+            Pulls of each arm.
+
+        Returns
+        -------
+        Observations
+            Counts, means and sums of squares per arm.
+        """
 
 
 def simulate(algorithm: AsksAndTells, environment: Pullable) -> Any:
-    """Ask, pull and tell until the algorithm is done; its result.
+    """Ask, pull and tell until the algorithm is done.
 
+    Parameters
+    ----------
+    algorithm : AsksAndTells
+        Anything with done, ask, tell and result.
+    environment : Pullable
+        Anything with pull(counts).
+
+    Returns
+    -------
+    object
+        The algorithm's result.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> env = cd.simulation.LinearEnvironment([[1.0], [0.5]], [3.0], noise_variance=[1.0, 0.25], rng=0)
     >>> cd.simulation.simulate(cd.estimation.SeparateArmEstimator(env.arms, 10_000), env).samples
@@ -83,7 +133,17 @@ MOST_REPLICATIONS = 2**40
 
 
 class ReplicationError(ConvexDesignError):
-    """One replication failed; `seed` and `replication` are what reruns it alone."""
+    """One replication failed; it can be rerun alone.
+
+    Parameters
+    ----------
+    replication : int
+        Which.
+    seed : int
+        The seed of all.
+    reason : str
+        What went wrong.
+    """
 
     def __init__(self, replication: int, seed: int, reason: str) -> None:
         super().__init__(replication, seed, reason)
@@ -108,18 +168,43 @@ def replicate(
     *,
     record: Record | None = None,
 ) -> pd.DataFrame:
-    """Simulate `replications` independent runs; a DataFrame with one row a run, in order.
+    """Simulate independent runs; a DataFrame with one row a run, in order.
 
-    make_algorithm(rng) and make_environment(rng) build a fresh pair for every run, with generators of their own, both
-    spawned from SeedSequence(seed): the rows do not depend on n_jobs, nor on where they are computed. Runs go through
-    joblib, so `with joblib.parallel_config(backend="dask"):` sends them to a Dask cluster; n_jobs=None takes what
-    such a context says. progress shows a tqdm bar.
+    A fresh pair is built for every run, with generators of their own, both spawned from SeedSequence(seed): the rows do
+    not depend on n_jobs, nor on where they are computed. Runs go through joblib, so `with
+    joblib.parallel_config(backend="dask"):` sends them to a Dask cluster.
 
-    Columns: replication, seed, then record(result, environment), a mapping that may hold anything; by default the
-    numbers, texts, statuses (by name) and tuples among the result's fields, and for a VarianceModel `samples` and
-    `max_absolute_error` against the environment's noise_variance.
-    Raises ReplicationError naming the run that failed; `replicate_one` repeats it alone.
+    Parameters
+    ----------
+    make_algorithm : callable
+        From a generator to a fresh algorithm.
+    make_environment : callable
+        From a generator to a fresh world.
+    replications : int
+        How many runs.
+    n_jobs : int, optional
+        Processes, as joblib counts them; None takes what a joblib context says.
+    seed : int
+        Of all runs.
+    progress : bool
+        Show a tqdm bar.
+    record : callable, optional
+        From (result, environment) to a mapping that may hold anything; by default the numbers, texts, statuses (by
+        name) and tuples among the result's fields, and for a VarianceModel `samples` and `max_absolute_error` against
+        the environment's noise_variance.
 
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: replication, seed, then what was recorded.
+
+    Raises
+    ------
+    ReplicationError
+        Naming the run that failed; `replicate_one` repeats it alone.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> arms = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]
     >>> cd.simulation.replicate(
@@ -146,7 +231,42 @@ def replicate_one(
     *,
     record: Record | None = None,
 ) -> dict[str, Any]:
-    """The row of one replication, exactly as `replicate` computes it; errors as in `replicate`, chained to their cause."""
+    """The row of one replication, exactly as `replicate` computes it.
+
+    Parameters
+    ----------
+    make_algorithm : callable
+        From a generator to a fresh algorithm.
+    make_environment : callable
+        From a generator to a fresh world.
+    replication : int
+        Which run.
+    seed : int
+        Of all runs.
+    record : callable, optional
+        As for `replicate`.
+
+    Returns
+    -------
+    dict
+        From column to value.
+
+    Raises
+    ------
+    ReplicationError
+        As for `replicate`, chained to its cause.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> row = cd.simulation.replicate_one(
+    ...     lambda rng: cd.estimation.UniformEstimator([[1.0], [2.0]], 100, rng=rng),
+    ...     lambda rng: cd.simulation.LinearEnvironment([[1.0], [2.0]], [1.0], noise_variance=1.0, rng=rng),
+    ...     replication=7,
+    ... )
+    >>> row["replication"], row["samples"]
+    (7, 100)
+    """
     _check_makers(make_algorithm, make_environment, record)
     try:
         for_algorithm, for_environment = replication_seed(seed, replication).spawn(2)
@@ -160,7 +280,25 @@ def replicate_one(
 
 
 def replication_seed(seed: int, replication: int) -> np.random.SeedSequence:
-    """The SeedSequence of one replication: child number `replication` that SeedSequence(seed) spawns."""
+    """The SeedSequence of one replication: its child of that number, as SeedSequence(seed) spawns it.
+
+    Parameters
+    ----------
+    seed : int
+        Of all runs.
+    replication : int
+        Which run.
+
+    Returns
+    -------
+    numpy.random.SeedSequence
+        For a generator of its own.
+
+    Examples
+    --------
+    >>> replication_seed(3, 1).spawn_key
+    (1,)
+    """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InputError(f"seed is {shown(seed)}; give a whole number >= 0, so that every replication can be repeated")
     replication = whole_at_least(0, replication, "replication")
@@ -173,7 +311,29 @@ def run_replications(
     n_jobs: int | None = 1,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """run(0), run(1), ... through joblib; each gives a row or a list of rows, and the rows in order are the result."""
+    """run(0), run(1), ... through joblib.
+
+    Parameters
+    ----------
+    run : callable
+        From the number of a run to a row, or to a list of rows.
+    replications : int
+        How many runs.
+    n_jobs : int, optional
+        Processes, as joblib counts them; None takes what a joblib context says.
+    progress : bool
+        Show a tqdm bar.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows in order.
+
+    Examples
+    --------
+    >>> run_replications(lambda k: {"run": k, "square": k * k}, 3).square.tolist()
+    [0, 1, 4]
+    """
     import pandas as pd
     from joblib import Parallel, delayed
     from tqdm import tqdm

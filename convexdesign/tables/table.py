@@ -25,7 +25,17 @@ ROWS_PER_CHECK = 65_536
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """values (n, d) float64, read-only; columns: d names (x1 .. xd without a header); names: n row names or None."""
+    """Numbers with the names of their rows and columns.
+
+    Parameters
+    ----------
+    values : array, shape (n, d)
+        Double precision, read-only.
+    columns : tuple of str
+        Their names, x1 .. xd without a header.
+    names : tuple of str or None
+        Those of the rows.
+    """
 
     values: NDArray[np.float64]
     columns: tuple[str, ...]
@@ -42,21 +52,46 @@ def read_table(
     comment: str | None = None,
     encoding: str | None = None,
 ) -> Table:
-    """Read arms or items from a CSV or NPY file, one row each; refuse whatever could be read in two ways.
+    r"""Read arms or items from a CSV or NPY file, one row each; refuse whatever could be read in two ways.
 
     CSV: delimiter comma, semicolon, tab, blank or bar; decimal point or comma; with or without a header; a first
     column of text names the rows, as does the unnamed counting column that data frames write. All of this is
-    found out, and every choice can be made instead: delimiter=";", decimal=",", header=True or False,
-    names=True or False (does the first column name the rows?), comment="#" (skip lines that start so),
-    encoding="cp1252" (default: by byte-order mark, else UTF-8). Files above 64 MiB are refused: use NPY.
+    found out, and every choice can be made instead. Files above 64 MiB are refused: use NPY.
     NPY (numpy.save): opened by memory mapping, never unpickled.
 
-    Raises InputError, naming file, line and column, for missing cells, text among the numbers, NaN, infinities,
-    rows of unequal length, repeated names, and for ambiguous files, saying which argument resolves them.
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    delimiter : str, optional
+        Such as ";".
+    decimal : str, optional
+        The mark, "." or ",".
+    header : bool, optional
+        Whether the first line names the columns.
+    names : bool, optional
+        Whether the first column names the rows.
+    comment : str, optional
+        Skip lines that start so, such as "#".
+    encoding : str, optional
+        By byte-order mark by default, else UTF-8.
 
+    Returns
+    -------
+    Table
+        Values and names.
+
+    Raises
+    ------
+    InputError
+        Naming file, line and column, for missing cells, text among the numbers, NaN, infinities, rows of unequal
+        length, repeated names, and for ambiguous files, saying which argument resolves them.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "arms.csv"
-    >>> _ = path.write_text("arm;height;width\\nred;0,5;1\\nblue;1,25;-2\\n")
+    >>> _ = path.write_text("arm;height;width\nred;0,5;1\nblue;1,25;-2\n")
     >>> read_table(path).names, read_table(path).values.tolist()
     (('red', 'blue'), [[0.5, 1.0], [1.25, -2.0]])
     """

@@ -34,18 +34,43 @@ def read_vector(
     comment: str | None = None,
     encoding: str | None = None,
 ) -> NDArray[np.float64]:
-    """One number for each of n arms, in the order of the arms, shape (n,).
+    r"""One number for each of n arms, in the order of the arms.
 
-    The file holds one column of n numbers; or arm names (as in `names`) and numbers; or arm indices, from 0, and
-    numbers. With names or indices the order is free and arms that are not listed get `unlisted`. Of several columns of
-    numbers `column` picks one by its header, else the one headed by one of `usual` is taken. NPY files hold a vector
-    of length n. Other keywords: `read_table`.
+    The file holds one column of n numbers; or arm names and numbers; or arm indices, from 0, and numbers. With names or
+    indices the order is free. NPY files hold a vector of length n.
 
-    Raises InputError for a wrong length, unknown or repeated arms, and whatever `read_table` refuses.
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    n : int
+        The number of arms.
+    names : sequence of str, optional
+        Those of the arms.
+    column : str, optional
+        The header of the column to take, of several.
+    usual : sequence of str
+        Headers to look for where `column` is not given.
+    unlisted : float
+        The number of arms that are not listed.
+    delimiter, decimal, header, comment, encoding : optional
+        As for `read_table`.
 
+    Returns
+    -------
+    array, shape (n,)
+        Double precision.
+
+    Raises
+    ------
+    InputError
+        For a wrong length, unknown or repeated arms, and whatever `read_table` refuses.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.csv"
-    >>> _ = path.write_text("arm,weight\\nblue,0.25\\nred,0.75\\n")
+    >>> _ = path.write_text("arm,weight\nblue,0.25\nred,0.75\n")
     >>> read_vector(path, 3, names=["red", "green", "blue"])
     array([0.75, 0.  , 0.25])
     """

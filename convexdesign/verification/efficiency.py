@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from convexdesign.arguments import flag, instance
 from convexdesign.arms.read import read_vector
 from convexdesign.certificate import Certificate, dimension, relative_gap, stronger
+from convexdesign.deprecation import once_positional
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
@@ -45,29 +46,56 @@ NOTABLE = 1e-6
 SPREAD = (1e-11, 1e-8)
 
 
+@once_positional(since="0.2", removed="0.4")
 def verify(
     problem: DesignProblem,
     weights: ArrayLike | None = None,
+    *,
     counts: ArrayLike | None = None,
     rigorous: bool = False,
 ) -> Verification:
     """The efficiency t* / t(w) of given weights, or of whole-number counts, as a certified interval.
 
-    weights (n,): nonnegative with sum 1 (to 1e-6), divided by their sum; counts (n,): nonnegative whole numbers, not all
-    zero, verified as the proportions they are (with costs, as the shares of the budget that they cost). Exactly one of the two.
-    A design that does not measure some target has efficiency zero, one that is better than any that keeps the constraints on
-    the weights, and does not keep them, efficiency one (and is not allowed). For log det it is (det A / det A*)^(1/rank).
-    Raises InputError naming the entry at fault. Designs of other programs, listed by points: see `match_design`.
+    A design that does not measure some target has efficiency zero, one that is better than any that keeps the
+    constraints on the weights, and does not keep them, efficiency one (and is not allowed). For log det it is (det A /
+    det A*)^(1/rank). Designs of other programs, listed by points: see `match_design`.
 
-    The interval is proven up to the rounding of data and arithmetic. Whether a target near the limit of double precision is
-    measured at all is decided exactly; one that leaves what the design measures by rounding alone counts as measured.
+    Parameters
+    ----------
+    problem : DesignProblem
+        What the design is for.
+    weights : array_like, shape (n,), optional
+        Nonnegative with sum 1 (to 1e-6), divided by their sum.
+    counts : array_like, shape (n,), optional
+        Instead of weights: nonnegative whole numbers, not all zero, verified as the proportions they are (with costs,
+        as the shares of the budget that they cost).
+    rigorous : bool
+        Prove the interval for the numbers as given (extra `rigorous`), every double read as the rational it is and the
+        weights divided by their exact sum; floating-point results decide only how narrow it is.
 
-    rigorous=True (extra `rigorous`) proves the interval for the numbers as given, every double read as the rational
-    it is and the weights divided by their exact sum; floating-point results decide only how narrow it is. Then a target
-    outside what the design measures by 1e-17 is not measured. The upper end comes from a design that keeps the constraints
-    exactly, and is 1 where none is known, as for constraints given as a function. A matrix M that is no psd matrix exactly,
-    or leaves what is measured by rounding, is replaced by one that differs by no more, and `proof.about` says so.
+    Returns
+    -------
+    Verification
+        Value, bound, certified interval of the efficiency, what is worst, and what would help.
 
+    Raises
+    ------
+    InputError
+        Naming the entry at fault, or where not exactly one of weights and counts is given.
+
+    Notes
+    -----
+    The interval is proven up to the rounding of data and arithmetic. Whether a target near the limit of double
+    precision is measured at all is decided exactly; one that leaves what the design measures by rounding alone counts
+    as measured.
+
+    With rigorous=True a target outside what the design measures by 1e-17 is not measured. The upper end comes from a
+    design that keeps the constraints exactly, and is 1 where none is known, as for constraints given as a function. A
+    matrix M that is no psd matrix exactly, or leaves what is measured by rounding, is replaced by one that differs by
+    no more, and `proof.about` says so.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> v = cd.verify(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]]), counts=[3, 1])
     >>> round(v.efficiency, 5), v.is_optimal(), v.improvement().arm

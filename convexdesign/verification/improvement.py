@@ -27,13 +27,25 @@ ROUNDING = 1e-12
 class Improvement:
     """The move of effort that improves a design fastest.
 
-    arms: where the effort goes, most first; almost always one (see Verification.improvement); names: what they are called;
-    toward (n,): the weights moved towards, so that after moving a share a they are (1 - a) w + a toward;
-    derivative: of the criterion, d value / d a at a = 0: negative is better for variances, positive for log det and
-    lambda_min; infinite where the design does not measure something yet;
-    targets: the targets that limit the design: all that are tied for the worst, or one that is not measured;
-    share: the a tried, at most the one asked for; value: the criterion after moving it; gain: by how much the efficiency grows
-    then, relatively: 0.03 means 3 % fewer measurements for the same precision. share and gain are 0 where nothing helps.
+    Parameters
+    ----------
+    arms : tuple of int
+        Where the effort goes, most first; almost always one (see Verification.improvement).
+    names : tuple of str
+        What they are called.
+    toward : array, shape (n,)
+        The weights moved towards, so that after moving a share a they are (1 - a) w + a toward.
+    derivative : float
+        Of the criterion, d value / d a at a = 0: negative is better for variances, positive for log det and lambda_min;
+        infinite where the design does not measure something yet.
+    targets : tuple of str
+        The targets that limit the design: all that are tied for the worst, or one that is not measured.
+    share : float
+        The a tried, at most the one asked for; 0 where nothing helps.
+    value : float
+        The criterion after moving it.
+    gain : float
+        By how much the efficiency grows then, relatively: 0.03 means 3 % fewer measurements for the same precision.
     """
 
     arms: tuple[int, ...]

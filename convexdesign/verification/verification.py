@@ -37,13 +37,31 @@ __all__ = ["Verification"]
 class Verification:
     """The certified efficiency of a design, and what limits it.
 
-    value: the criterion at the design's weights; lower_bound: a proven bound on the optimum (an upper one for log
-    det and lambda_min); efficiency: a proven lower bound on optimum / value; efficiency_interval: (low, high), both proven;
-    certificate: of the design verified; weights (n,): the design, sum 1; reference: the design it was compared with;
-    proof: with rigorous=True, what is proven in exact and ball arithmetic, on which the efficiencies then rest; unmeasured:
-    the number of a target that is not measured, where exact arithmetic had to tell, otherwise -1; remark: what double
-    precision cannot tell, or sees otherwise, in words.
+    Parameters
+    ----------
+    value : float
+        The criterion at the design's weights.
+    lower_bound : float
+        A proven bound on the optimum (an upper one for log det and lambda_min).
+    efficiency : float
+        A proven lower bound on optimum / value.
+    efficiency_interval : tuple of float
+        (low, high), both proven.
+    certificate : Certificate
+        Of the design verified.
+    weights : array, shape (n,)
+        The design, sum 1.
+    reference : Design
+        The design it was compared with.
+    proof : Proof, optional
+        With rigorous=True, what is proven in exact and ball arithmetic, on which the efficiencies then rest.
+    unmeasured : int
+        The number of a target that is not measured, where exact arithmetic had to tell, otherwise -1.
+    remark : str
+        What double precision cannot tell, or sees otherwise, in words.
 
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> p = cd.DesignProblem.g_optimal([[1, 0], [0, 1]], noise_variance=[1.0, 3.0])
     >>> v = cd.verify(p, weights=[0.5, 0.5])
@@ -62,18 +80,60 @@ class Verification:
     unmeasured: int = -1
     remark: str = ""
 
-    def round(self, n: int, method: str = "auto", **options: Any) -> ExactDesign:
-        """n pulls as whole numbers per arm in about these proportions, as `Design.round` makes them of an optimal design.
+    def round(
+        self,
+        n: int,
+        method: str = "auto",
+        *,
+        min_counts: ArrayLike | None = None,
+        max_counts: ArrayLike | None = None,
+        rng: np.random.Generator | None = None,
+        time_limit: float = 60.0,
+    ) -> ExactDesign:
+        """n pulls as whole numbers per arm in about these proportions, as `Design.round` makes them.
 
-        options: min_counts, max_counts, rng, time_limit, as there. The efficiency is against the best proportions.
+        Parameters
+        ----------
+        n : int
+            The number of pulls.
+        method : {"auto", "ceil", "apportion", "regret", "exchange", "optimal"}
+            As for `Design.round`.
+        min_counts, max_counts : array_like, scalar or shape (n_arms,), optional
+            The least and the most pulls of each arm.
+        rng : numpy.random.Generator, optional
+            For `exchange`.
+        time_limit : float
+            Seconds, for `optimal`.
 
+        Returns
+        -------
+        ExactDesign
+            Counts, with their efficiency against the best proportions.
+
+        Raises
+        ------
+        InputError
+            When n is too small, naming the least n that works.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> p = cd.DesignProblem.g_optimal([[1, 0], [0, 1]])
         >>> cd.verify(p, weights=[0.4, 0.6]).round(10, "apportion").counts.tolist()
         [4, 6]
         """
-        options["witness"] = self.certificate.witness
-        return round_design(self.reference.canonical, self.weights, self.lower_bound, n, method=method, **options)
+        return round_design(
+            self.reference.canonical,
+            self.weights,
+            self.lower_bound,
+            n,
+            method=method,
+            min_counts=min_counts,
+            max_counts=max_counts,
+            rng=rng,
+            time_limit=time_limit,
+            witness=self.certificate.witness,
+        )
 
     @property
     def problem(self) -> DesignProblem:
@@ -106,48 +166,102 @@ class Verification:
     def is_optimal(self, tol: float = 1e-6) -> bool:
         """Whether the design is proven to be within a relative `tol` of the optimum: efficiency at least 1 / (1 + tol).
 
-        False is no proof of the contrary: that is `is_worse_than(tol)`. Weights that break the problem's constraints are
-        never optimal. The optimum is known to about 1e-7 (1e-10 with rigorous=True), so a smaller tol proves nothing more.
+        False is no proof of the contrary: that is `is_worse_than(tol)`. Weights that break the problem's constraints
+        are never optimal.
+
+        Parameters
+        ----------
+        tol : float
+            The optimum is known to about 1e-7 (1e-10 with rigorous=True), so a smaller tol proves nothing more.
+
+        Returns
+        -------
+        bool
+            Whether that is proven.
         """
         return self.is_allowed and self.gap <= _positive(tol)
 
     def is_worse_than(self, tol: float = 1e-6) -> bool:
-        """Whether the design is proven to be more than a relative `tol` from the optimum, or breaks the constraints."""
+        """Whether the design is proven to be more than a relative `tol` from the optimum, or breaks the constraints.
+
+        Parameters
+        ----------
+        tol : float
+            A relative gap.
+
+        Returns
+        -------
+        bool
+            Whether that is proven.
+        """
         return not self.is_allowed or self.efficiency_interval[1] * (1.0 + _positive(tol)) < 1.0
 
     def worst_targets(self, k: int = 5) -> pandas.DataFrame:
         """The k targets with the largest variance v'A(w)^+ v, worst first: columns target (its name), variance.
 
-        Variances are per unit of sampling effort, infinite for targets that are not measured. Targets are the problem's own;
-        for D the arms, for A the coefficients, and for E all combinations of them of length one: the worst is the
+        Variances are per unit of sampling effort, infinite for targets that are not measured. Targets are the problem's
+        own; for D the arms, for A the coefficients, and for E all combinations of them of length one: the worst is the
         eigenvector of the least eigenvalue, whose inverse is its variance.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+
+        Returns
+        -------
+        pandas.DataFrame
+            At most k rows.
         """
         return worst_targets(self._canonical, self._evaluation, whole_at_least(1, k, "k"))
 
     def worst_arms(self, k: int = 5) -> pandas.DataFrame:
-        """The k arms that the design neglects most, indexed by number: columns arm (its name), weight, variance, derivative.
+        """The k arms that the design neglects most, indexed by number.
 
-        derivative: the directional derivative of the criterion when effort moves from all arms alike to this one, the best
-        first; none is an improvement (negative for variances, positive for log det and lambda_min) where one target
-        decides and the design is optimal. Where several targets tie it is that of their maximum. variance: x'A(w)^+ x of
-        the arm's own mean, the largest where it has several responses. Where the design does not measure something:
-        first the arms that together cure it, with an infinite derivative those that do so alone, nan otherwise.
+        Columns: arm (its name), weight, variance, derivative.
+
+        derivative: the directional derivative of the criterion when effort moves from all arms alike to this one, the
+        best first; none is an improvement (negative for variances, positive for log det and lambda_min) where one
+        target decides and the design is optimal. Where several targets tie it is that of their maximum. variance:
+        x'A(w)^+ x of the arm's own mean, the largest where it has several responses. Where the design does not measure
+        something: first the arms that together cure it, with an infinite derivative those that do so alone, nan
+        otherwise.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+
+        Returns
+        -------
+        pandas.DataFrame
+            At most k rows.
         """
         return worst_arms(self._canonical, self.weights, self._evaluation, whole_at_least(1, k, "k"))
 
     def improvement(self, share: float = 0.01) -> improving.Improvement:
         """The move of effort that improves the design fastest, and what moving a `share` of all effort so is worth.
 
-        Effort is taken from all arms alike and given to the arm with the best directional derivative of the criterion. The
-        value after the move is computed, not extrapolated; where it is worse, since the share is too large, the share is
-        halved until it is better. Several arms get the effort in four cases:
+        Effort is taken from all arms alike and given to the arm with the best directional derivative of the criterion.
+        The value after the move is computed, not extrapolated; where it is worse, since the share is too large, the
+        share is halved until it is better. Several arms get the effort in four cases:
 
         - several targets tie for the worst (to 1e-6) and no arm alone helps all of them best: the mix of arms with the
           steepest descent of their maximum;
-        - no single arm improves the design, though a combination does (the least eigenvalue is multiple, or arms tell only
-          together about a direction not measured yet): towards the best weights known, `reference.weights`;
+        - no single arm improves the design, though a combination does (the least eigenvalue is multiple, or arms tell
+          only together about a direction not measured yet): towards the best weights known, `reference.weights`;
         - the problem has constraints on the weights: the same;
         - the design does not measure something: the arms, in equal parts, that cure that.
+
+        Parameters
+        ----------
+        share : float
+            Of the effort, between 0 and 1.
+
+        Returns
+        -------
+        Improvement
+            Where the effort goes, and what it gains.
         """
         if not 0 < real(share) < 1:
             raise InputError(f"share is {shown(share)}; give a share of the effort between 0 and 1, such as 0.01")
@@ -156,12 +270,24 @@ class Verification:
         )
 
     def plot(self, ax: Any = None, *, positions: ArrayLike | None = None) -> Any:
-        """The equivalence theorem as a picture (extra `plot`); returns the matplotlib axis.
+        """The equivalence theorem as a picture (extra `plot`).
 
-        The sensitivity of every arm, from the design's own information, against the bound that no arm exceeds if and only if
-        the design is optimal; the largest exceeds it by the gap that this proves (with constraints on the weights, arms at
-        their limits may exceed it). positions (n,): where the arms sit on the axis, such as the setting of a
-        regression. Of a design that does not measure something: the share of each arm that is not measured.
+        The sensitivity of every arm, from the design's own information, against the bound that no arm exceeds if and
+        only if the design is optimal; the largest exceeds it by the gap that this proves (with constraints on the
+        weights, arms at their limits may exceed it). Of a design that does not measure something: the share of each arm
+        that is not measured.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        positions : array_like, shape (n,), optional
+            Where the arms sit on the axis, such as the setting of a regression.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
         """
         from convexdesign.plotting import plot_equivalence, plot_unmeasured
 
@@ -176,7 +302,18 @@ class Verification:
         return plot_equivalence(found.values, self.weights, positions, bound=found.bound, names=names, ax=ax)
 
     def summary(self, tol: float = 1e-6) -> str:
-        """The verification in a few lines of text: value, bound, efficiency, verdict, what is worst, what would help."""
+        """The verification in a few lines of text: value, bound, efficiency, verdict, what is worst, what would help.
+
+        Parameters
+        ----------
+        tol : float
+            The relative gap up to which the verdict is "optimal".
+
+        Returns
+        -------
+        str
+            A fact a line.
+        """
         return "\n".join(f"{name:<16} {text}" for name, text in report.facts(self, _positive(tol)))
 
     @cached_property

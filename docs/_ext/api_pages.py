@@ -22,19 +22,7 @@ class Subject:
     about: str
     module: str
     names: tuple[str, ...] | None = None
-    more: str = ""
 
-
-COMMON = """\
-## Common keywords
-
-Every constructor also takes these.
-
-```{eval-rst}
-.. autoclass:: convexdesign.problem.common.Common
-   :no-index:
-```
-"""
 
 # Markers: the errors of a module, and what no other page has.
 ERRORS, OTHERS = ("*errors",), ("*others",)
@@ -46,7 +34,6 @@ SUBJECTS = (
         "What is to be designed: arms, targets, noise, costs, bounds. One class, one constructor for each kind.",
         "convexdesign",
         ("DesignProblem", "BlockArms"),
-        COMMON,
     ),
     Subject(
         "solving",
@@ -138,7 +125,7 @@ def page(subject: Subject, names: tuple[str, ...]) -> str:
     lines = [f"# {subject.title}", "", subject.about, "", "```{eval-rst}", f".. currentmodule:: {subject.module}", ""]
     for name in names:
         lines += directive(name, getattr(module, name))
-    return "\n".join([*lines, "```", "", subject.more, ""])
+    return "\n".join([*lines, "```", ""])
 
 
 def directive(name: str, thing: Any) -> list[str]:

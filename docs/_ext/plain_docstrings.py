@@ -21,12 +21,16 @@ def convert(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[
     """Rewrite the lines of one docstring in place."""
     text, examples = [], []
     for block in blocks(lines):
-        (examples if block[0].lstrip().startswith(">>>") else text).append(block)
+        if examples and examples[0][0] == "Examples":
+            examples.append(block)  # all that stands in their section
+        else:
+            is_example = block[0].lstrip().startswith(">>>") or block[0] == "Examples"
+            (examples if is_example else text).append(block)
     out: list[str] = []
     for block in text:
         out += [*(literal(block) if is_display(block) else map(marked_up, separated(block))), ""]
     if examples:
-        out += ["Examples", "--------"]
+        out += [] if examples[0][0] == "Examples" else ["Examples", "--------"]
         for block in examples:
             out += [*block, ""]
     lines[:] = out
