@@ -9,7 +9,17 @@ from importlib import import_module
 
 import pytest
 
-SUBPACKAGES = ("experiment", "explore", "features", "instances", "problemfile", "simulation", "tables")
+SUBPACKAGES = (
+    "estimation",
+    "experiment",
+    "explore",
+    "features",
+    "identification",
+    "instances",
+    "problemfile",
+    "simulation",
+    "tables",
+)
 # Of numpydoc's checks those of taste are left out: extended summaries, "See Also", a summary's first letter and verb.
 TASTE = {"ES01", "SA01", "SA04", "SS02", "SS05", "GL01"}
 

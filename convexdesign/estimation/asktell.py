@@ -20,9 +20,14 @@ __all__ = ["AskTell", "Batch", "Resumable"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What to measure next: pull arm i counts[i] times; counts has shape (n_arms,), dtype int64, read-only.
+    """What to measure next.
 
-    id numbers the batches of one algorithm 0, 1, 2, ...
+    Parameters
+    ----------
+    id : int
+        Numbers the batches of one algorithm 0, 1, 2, ...
+    counts : array of int64, shape (n_arms,)
+        Pull arm i counts[i] times; read-only.
     """
 
     id: int
@@ -47,6 +52,19 @@ class AskTell(ABC):
 
     A subclass implements `done`, `_next_counts` (called once per batch), `_absorb` (which must not raise after its
     first change) and `_result`.
+
+    Parameters
+    ----------
+    n_arms : int
+        How many arms can be measured.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> estimator = cd.estimation.UniformEstimator([[1.0], [2.0]], budget=100, rng=0)
+    >>> batch = estimator.ask()
+    >>> batch.id, batch.total, estimator.ask() is batch, estimator.done
+    (0, 100, True, False)
     """
 
     def __init__(self, n_arms: int) -> None:
@@ -74,7 +92,18 @@ class AskTell(ABC):
     def _result(self) -> Any: ...
 
     def ask(self) -> Batch:
-        """The batch to measure next; the same one until it is told. Raises InputError when done."""
+        """The batch to measure next; the same one until it is told.
+
+        Returns
+        -------
+        Batch
+            Its id, and the pulls of each arm.
+
+        Raises
+        ------
+        InputError
+            When done.
+        """
         if self.done:
             raise InputError(f"{type(self).__name__} is done and asks for nothing more; call result()")
         if self._open is None:
@@ -82,7 +111,20 @@ class AskTell(ABC):
         return self._open
 
     def tell(self, batch: Batch | int, observations: Observations) -> None:
-        """Report what the open batch (or its id) gave. Raises InputError, changing nothing, where it does not fit."""
+        """Report what the open batch gave.
+
+        Parameters
+        ----------
+        batch : Batch or int
+            The open batch, or its id.
+        observations : Observations
+            Counts, means and sums of squares per arm.
+
+        Raises
+        ------
+        InputError
+            Changing nothing, where it does not fit.
+        """
         if self._open is None:
             raise InputError(f"no batch of {type(self).__name__} is open; call ask() first")
         number = batch.id if isinstance(batch, Batch) else whole(batch)
@@ -109,7 +151,18 @@ class AskTell(ABC):
         self._told += 1
 
     def result(self) -> Any:
-        """What was found. Raises InputError while batches are still to be told."""
+        """What was found.
+
+        Returns
+        -------
+        object
+            As the algorithm describes it.
+
+        Raises
+        ------
+        InputError
+            While batches are still to be told.
+        """
         if not self.done:
             raise InputError(f"{type(self).__name__} is not done; ask, measure and tell until .done is true")
         return self._result()
@@ -119,17 +172,54 @@ class Resumable(AskTell):
     """A second protocol, for stores: a run is taken up again in another process without solving anything twice.
 
     A subclass extends `state_dict` and `_restore` where planning a batch leaves more behind than its counts.
+
+    Parameters
+    ----------
+    n_arms : int
+        How many arms can be measured.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> def new():
+    ...     return cd.identification.Rage([[1, 0], [0, 1]], variance_bounds=(1.0, 2.0))
+    >>> first, again = new(), new()
+    >>> batch = first.ask()
+    >>> again.load_state_dict(first.state_dict(), batch.counts).counts.tolist() == batch.counts.tolist()
+    True
     """
 
     def state_dict(self) -> dict[str, Any]:
-        """What the open batch rests on besides what was told, as plain data that JSON keeps exactly."""
+        """What the open batch rests on besides what was told, as plain data that JSON keeps exactly.
+
+        Returns
+        -------
+        dict
+            For `load_state_dict`.
+        """
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any], counts: ArrayLike) -> Batch:
-        """Open a batch that was asked for before, by its counts and the state_dict() then; nothing is solved again.
+        """Open a batch that was asked for before; nothing is solved again.
 
         Given the batches before it, told in their order, the algorithm is then in the state in which it asked.
-        Raises InputError, changing nothing, where a batch is open already or the counts do not fit.
+
+        Parameters
+        ----------
+        state : mapping
+            The state_dict() then.
+        counts : array_like of int, shape (n_arms,)
+            The batch's counts.
+
+        Returns
+        -------
+        Batch
+            The open batch.
+
+        Raises
+        ------
+        InputError
+            Changing nothing, where a batch is open already or the counts do not fit.
         """
         if self._open is not None:
             raise InputError(f"batch {self._open.id} of {type(self).__name__} is open; tell it first")

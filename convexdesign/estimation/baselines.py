@@ -33,11 +33,31 @@ CANDIDATES = 32
 
 @dataclass(eq=False, repr=False)
 class UniformEstimator(VarianceEstimator):
-    """`budget` pulls of arms drawn uniformly at random; theta and Sigma by least squares from the same pulls.
+    """Pulls of arms drawn uniformly at random; theta and Sigma by least squares from the same pulls.
 
-    rng draws the arms; arguments as in `VarianceEstimator`. The model has no `error_bound`: residuals and squared
-    residuals come from one sample. The last `tell` raises UnidentifiableError, changing nothing, where the arms drawn leave
-    a variance undetermined. Source: Weltz et al. (2023), appendix C.
+    The model has no `error_bound`: residuals and squared residuals come from one sample. The last `tell` raises
+    UnidentifiableError, changing nothing, where the arms drawn leave a variance undetermined.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    budget : int
+        Pulls in all, never exceeded.
+    variance_bounds : pair of float, optional
+        (low, high) on the noise VARIANCES: they clip the estimates.
+    rng : numpy.random.Generator or int, optional
+        Draws the arms.
+
+    References
+    ----------
+    Weltz et al. (2023), appendix C.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> int(cd.estimation.UniformEstimator([[1.0], [2.0]], budget=10, rng=0).ask().counts.sum())
+    10
     """
 
     def __post_init__(self) -> None:
@@ -66,8 +86,30 @@ class SeparateArmEstimator(VarianceEstimator):
 
     The arms are those of `spanning_arms`: the smallest singular value of their phi is made large. Every arm chosen
     gets floor(budget / rank) pulls, the first few one more. The sample variances have the divisor count, as in the
-    paper, so an arm pulled once counts as noiseless. chosen: the arms to use, to skip the search; other arguments as in
-    `VarianceEstimator`. Source: Weltz et al. (2023), appendices C and D.1.
+    paper, so an arm pulled once counts as noiseless.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    budget : int
+        Pulls in all, never exceeded.
+    variance_bounds : pair of float, optional
+        (low, high) on the noise VARIANCES: they clip the estimates, and error bounds need them.
+    rng : numpy.random.Generator or int, optional
+        Accepted by all estimators; nothing is random here.
+    chosen : array of int, optional
+        The arms to use, to skip the search.
+
+    References
+    ----------
+    Weltz et al. (2023), appendices C and D.1.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> cd.estimation.SeparateArmEstimator([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], budget=10).ask().counts
+    array([4, 3, 3])
     """
 
     _: KW_ONLY
@@ -109,16 +151,30 @@ class SeparateArmEstimator(VarianceEstimator):
 
 
 def spanning_arms(rows: ArrayLike) -> Indices:
-    """Indices U of rank(rows) rows with locally largest zeta_min(rows[U]), in increasing order; rows (n, M).
+    """Indices U of rank(rows) rows with locally largest zeta_min(rows[U]).
 
     Starts from pivoted QR and exchanges one row at a time: first the exchange that most decreases |rows[U]^-1|_F
     (= the sum of 1/zeta², known for all n x rank exchanges from one product), until none does; then, of the best by
     that measure, any that raises the smallest singular value itself. A local search: the best subset is a
     combinatorial problem. Rows that do not span are treated in coordinates of their span.
 
-    Source: Weltz et al. (2023), appendix C. The singular value that the proof needs is that of the matrix; the
-    printed objective has its inverse.
+    Parameters
+    ----------
+    rows : array_like, shape (n, M)
+        Such as phi of the arms.
 
+    Returns
+    -------
+    array of int, shape (rank,)
+        In increasing order.
+
+    References
+    ----------
+    Weltz et al. (2023), appendix C. The singular value that the proof needs is that of the matrix; the printed
+    objective has its inverse.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> cd.estimation.spanning_arms([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.0, 0.5]]).tolist()
     [0, 2]

@@ -36,9 +36,29 @@ BLOCK = 512
 def variance_range(
     variance_bounds: Sequence[float] | None, required_by: str | None = None
 ) -> tuple[float, float] | None:
-    """Checked (low, high) with 0 <= low <= high, 0 < high < inf: bounds on VARIANCES; None where none are given.
+    """Bounds on VARIANCES, checked: 0 <= low <= high, 0 < high < inf.
 
-    `required_by` names what cannot do without them.
+    Parameters
+    ----------
+    variance_bounds : pair of float or None
+        (low, high).
+    required_by : str, optional
+        What cannot do without them.
+
+    Returns
+    -------
+    tuple of float or None
+        (low, high); None where none are given.
+
+    Raises
+    ------
+    InputError
+        For bounds that make no sense, or that are missing.
+
+    Examples
+    --------
+    >>> variance_range([1, 2])
+    (1.0, 2.0)
     """
     if variance_bounds is None:
         if required_by:
@@ -74,12 +94,38 @@ def sharp_error_bound(
     *,
     noise: Noise = "gaussian",
 ) -> Floats:
-    """error_x with |x'Sigma-hat x - s_x²| <= error_x for all arms x at once, with probability 1 - delta; shape (n,).
+    """error_x with |x'Sigma-hat x - s_x²| <= error_x for all arms x at once, with probability 1 - delta.
 
     For HEAD, or any two-stage estimate with separate samples: theta by least squares from stage_1, then Sigma by
-    least squares of squared residuals on phi from stage_2; both are the whole-number pulls per arm, shape (n,).
-    variance_bounds = (low, high) on VARIANCES, only high is used. Clipping to the bounds cannot increase the error.
+    least squares of squared residuals on phi from stage_2. Clipping to the bounds cannot increase the error.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What is measured.
+    stage_1, stage_2 : array_like of int, shape (n,)
+        Whole-number pulls per arm.
+    variance_bounds : pair of float
+        (low, high) on VARIANCES; only high is used.
+    delta : float
+        The probability that it fails.
+    noise : {"gaussian", "sub-gaussian"}
+        The law of the noise; the latter for strictly sub-Gaussian ones.
+
+    Returns
+    -------
+    array, shape (n,)
+        A difference of VARIANCES for each arm.
+
+    Raises
+    ------
+    InputError
+        For counts or bounds that make no sense.
+    UnidentifiableError
+        Where the pulls of a stage leave an arm undetermined.
+
+    Notes
+    -----
     With u = log(6n/delta), s² = high, g1(x) = x'(Σ_1 xx')^-1 x, g2(x) = phi_x'(Φ'Φ)^-1 phi_x and
     z(x) = max over pulled arms y of |phi_x'(Φ'Φ)^-1 phi_y|:
 
@@ -88,13 +134,16 @@ def sharp_error_bound(
 
     The three terms bound (x'(theta-hat - theta))² (Gaussian tail), the weighted sum of centred squares (Laurent and
     Massart 2000, Lemma 1), and the cross term given stage 1 (Gaussian tail); each fails with probability at most
-    delta/3 over all arms and both signs. noise="sub-gaussian" (strictly sub-Gaussian laws) multiplies the
-    sqrt(g2 u) term by sqrt(3/2): their centred squares have the chi-square's upper tail, and, since E e⁴ <= 3 s⁴,
-    log E exp(-t (e² - s²)) <= (3/2) t² s⁴ below, in place of t² s⁴.
+    delta/3 over all arms and both signs. noise="sub-gaussian" multiplies the sqrt(g2 u) term by sqrt(3/2): their
+    centred squares have the chi-square's upper tail, and, since E e⁴ <= 3 s⁴, log E exp(-t (e² - s²)) <= (3/2) t² s⁴
+    below, in place of t² s⁴.
 
-    Raises InputError for counts or bounds that make no sense, UnidentifiableError where the pulls of a stage leave
-    an arm undetermined. Source: a refinement of Weltz et al. (2023), section 3 and appendix D.2.
+    References
+    ----------
+    A refinement of Weltz et al. (2023), section 3 and appendix D.2.
 
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> cd.estimation.sharp_error_bound([[1.0], [0.5]], [500, 0], [500, 0], (0.5, 1.0), delta=0.05).round(3)
     array([0.297, 0.074])
@@ -164,7 +213,34 @@ def paper_error_bound(n_arms: int, d: int, budget: int, variance_bounds: Sequenc
 
     For clipped estimates, with probability 1 - delta, from 16 log(12 n/delta) d² pulls on (the paper's condition,
     without its factor s_max², which has the wrong unit; with fewer pulls the value is far above `high` and says
-    nothing). high is a VARIANCE. Source: Weltz et al. (2023), end of appendix D.2, with epsilon = 0.
+    nothing).
+
+    Parameters
+    ----------
+    n_arms : int
+        How many arms there are.
+    d : int
+        The dimension.
+    budget : int
+        Pulls in all.
+    variance_bounds : pair of float
+        (low, high) on the VARIANCES.
+    delta : float
+        The probability that it fails.
+
+    Returns
+    -------
+    float
+        A difference of VARIANCES.
+
+    References
+    ----------
+    Weltz et al. (2023), end of appendix D.2, with epsilon = 0.
+
+    Examples
+    --------
+    >>> paper_error_bound(2, 1, 8000, (0.5, 1.0), 2 / 2.718281828459045**4)
+    1.0
     """
     high, delta, pulls = largest(variance_bounds), probability(delta), positive(budget, "budget")
     n, dimension = real(whole_at_least(1, n_arms, "n_arms")), real(whole_at_least(1, d, "d"))
@@ -176,10 +252,38 @@ def separate_arm_error_bound(
 ) -> float:
     """The paper's bound on the largest error of the separate-arm estimator, with probability 1 - delta.
 
-    With M = n_chosen arms, at least `pulls` times each, zeta = the smallest singular value of their phi, L =
-    log(8M/delta), h = high: 10 max(1, longest²)/zeta max(4 sqrt(2) h sqrt(M) L / pulls, h sqrt(32 M L / pulls)).
-    The paper takes all arms no longer than 1; longest = max |x| makes up for others.
-    Source: Weltz et al. (2023), appendix D.1, before M is replaced by d².
+    With M = n_chosen, zeta = smallest_singular, L = log(8M/delta), h = high:
+    10 max(1, longest²)/zeta max(4 sqrt(2) h sqrt(M) L / pulls, h sqrt(32 M L / pulls)).
+
+    Parameters
+    ----------
+    n_chosen : int
+        How many arms are pulled.
+    smallest_singular : float
+        The smallest singular value of their phi.
+    longest : float
+        The longest arm, max |x|; the paper takes all arms no longer than 1, and this makes up for others.
+    pulls : int
+        At least so many of each.
+    variance_bounds : pair of float
+        (low, high) on the VARIANCES.
+    delta : float
+        The probability that it fails.
+
+    Returns
+    -------
+    float
+        A difference of VARIANCES.
+
+    References
+    ----------
+    Weltz et al. (2023), appendix D.1, before M is replaced by d².
+
+    Examples
+    --------
+    >>> near, far = (separate_arm_error_bound(3, 1.0, 1.0, pulls, (0.5, 1.0), 0.05) for pulls in (10_000, 40_000))
+    >>> round(near / far, 6)
+    2.0
     """
     M, high, delta = real(whole_at_least(1, n_chosen, "n_chosen")), largest(variance_bounds), probability(delta)
     each, zeta = positive(pulls, "pulls"), positive(smallest_singular, "smallest_singular")

@@ -44,8 +44,14 @@ DESIGN_TOLERANCE = 1e-4
 class HeadPlan:
     """Both G-optimal designs of HEAD for a set of arms: computed once, rounded to any budget.
 
-    weights_1, weights_2 (n,): proportions of stage 1 (G-optimal over the arms) and stage 2 (over their phi).
-    rows_1 (n, r1), rows_2 (n, r2): arms and phi in coordinates of their spans.
+    Parameters
+    ----------
+    arms : Rows
+        What can be measured.
+    weights_1, weights_2 : array, shape (n,)
+        Proportions of stage 1 (G-optimal over the arms) and stage 2 (over their phi).
+    rows_1, rows_2 : array, shapes (n, r1) and (n, r2)
+        Arms and phi in coordinates of their spans.
     """
 
     arms: Rows
@@ -56,7 +62,20 @@ class HeadPlan:
 
     @classmethod
     def of(cls, arms: Any, weights_1: Floats, weights_2: Floats) -> HeadPlan:
-        """The plan with these proportions (n,), wherever they come from."""
+        """The plan with these proportions, wherever they come from.
+
+        Parameters
+        ----------
+        arms : array_like, shape (n, d)
+            What can be measured.
+        weights_1, weights_2 : array, shape (n,)
+            Proportions of the two stages.
+
+        Returns
+        -------
+        HeadPlan
+            With arms and phi in coordinates of their spans.
+        """
         rows = read_rows(arms, "arms")
         X = np.asarray(rows.values, dtype=float)
         F = phi(X)
@@ -72,7 +91,22 @@ class HeadPlan:
 
         Rounded by Pukelsheim and Rieder's apportionment: every arm gets at least (1 - l/N) N w_i of its stage's N
         pulls, l the support size; never more than the budget, as rounding every arm up would. Where N < l, arms
-        that complete a spanning set come first. Raises InputError for a budget below `least_budget`.
+        that complete a spanning set come first.
+
+        Parameters
+        ----------
+        budget : int
+            Pulls in all.
+
+        Returns
+        -------
+        pair of array of int64, shape (n,)
+            The two stages.
+
+        Raises
+        ------
+        InputError
+            For a budget below `least_budget`.
         """
         total = whole_budget(budget, self.least_budget)
         first, second = total // 2, total - total // 2
@@ -81,15 +115,55 @@ class HeadPlan:
     def sharp_error_bound(
         self, stage_1: Counts, stage_2: Counts, high: float, delta: float, noise: Noise = "gaussian"
     ) -> Floats:
-        """`sharp_error_bound` of these pulls, shape (n,), without repeating what depends on the arms alone."""
+        """`sharp_error_bound` of these pulls, without repeating what depends on the arms alone.
+
+        Parameters
+        ----------
+        stage_1, stage_2 : array of int64, shape (n,)
+            Pulls of the two stages.
+        high : float
+            The upper bound on the noise VARIANCES.
+        delta : float
+            The probability that it fails.
+        noise : {"gaussian", "sub-gaussian"}
+            The law of the noise.
+
+        Returns
+        -------
+        array, shape (n,)
+            A bound for each arm.
+        """
         return sharp_error_bound_in_coordinates(self.rows_1, self.rows_2, stage_1, stage_2, high, delta, noise=noise)
 
 
 def plan_head(arms: Any, tol: float = DESIGN_TOLERANCE, proportions: Proportions | None = None) -> HeadPlan:
-    """The G-optimal designs over the arms and over their phi, to a certified relative gap `tol`.
+    """The G-optimal designs over the arms and over their phi, to a certified relative gap.
 
     Both are thinned to at most r(r+1)/2 + 1 arms at no loss (Caratheodory), since rounding costs up to a pull an arm.
-    proportions: solves a problem to a gap; `solve` where None. Source: Weltz et al. (2023), algorithm HEAD.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    tol : float
+        The gap.
+    proportions : callable, optional
+        From a problem and a gap to proportions; `solve` by default.
+
+    Returns
+    -------
+    HeadPlan
+        For any budget.
+
+    References
+    ----------
+    Weltz et al. (2023), algorithm HEAD.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> cd.estimation.plan_head([[1.0, 0.0], [0.0, 1.0]]).weights_1.round(3)
+    array([0.5, 0.5])
     """
     from convexdesign.rounding.sparsification import sparsify
 
@@ -116,13 +190,29 @@ def _solved(problem: DesignProblem, tol: float) -> Floats:
 class Head(VarianceEstimator, Resumable):
     """HEAD: theta from a G-optimal design over the arms, then Sigma from one over phi, on separate samples.
 
-    Half of the budget (rounded down) is for stage 1. plan: from `plan_head`, to reuse designs over many runs. Other
-    arguments as in `VarianceEstimator`.
+    Half of the budget (rounded down) is for stage 1. Stage 2 regresses (y - x'theta-hat)² on phi(x). Before clipping
+    the estimates have mean s_x² + x'Cov(theta-hat)x. Works where phi does not span: x'Sigma x of the arms is determined
+    even if Sigma is not.
 
-    Stage 2 regresses (y - x'theta-hat)² on phi(x). Before clipping the estimates have mean s_x² + x'Cov(theta-hat)x.
-    Works where phi does not span: x'Sigma x of the arms is determined even if Sigma is not.
-    Source: Weltz et al. (2023), section 3, algorithm HEAD.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    budget : int
+        Pulls in all, never exceeded.
+    variance_bounds : pair of float, optional
+        (low, high) on the noise VARIANCES: they clip the estimates, and error bounds need them.
+    rng : numpy.random.Generator or int, optional
+        Accepted by all estimators; nothing is random here.
+    plan : HeadPlan, optional
+        From `plan_head`, to reuse designs over many runs.
 
+    References
+    ----------
+    Weltz et al. (2023), section 3, algorithm HEAD.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> head = cd.estimation.Head([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], budget=2000, variance_bounds=(0.1, 9.0))
     >>> env = cd.simulation.LinearEnvironment(head.arms, [1.0, 2.0], Sigma=[[1.0, 0.0], [0.0, 4.0]], rng=0)

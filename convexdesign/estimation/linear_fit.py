@@ -24,10 +24,25 @@ Covariance = Literal["model", "HC0", "HC1", "HC2", "HC3"]
 class LinearFit:
     """theta-hat and what is known about its error; made by `least_squares`.
 
-    theta: (d,), the least-norm minimiser. rank: dimensions that the pulled arms determine.
-    residual_variance: Σ w (y - x'theta)² / (pulls - rank), NaN where there are no more pulls than dimensions;
-    near 1 in a weighted fit with the right variances, near s² in an unweighted one.
-    unidentified: names of the coordinates of theta that the pulled arms do not determine.
+    Parameters
+    ----------
+    theta : array, shape (d,)
+        The least-norm minimiser.
+    rank : int
+        Dimensions that the pulled arms determine.
+    residual_variance : float
+        Σ w (y - x'theta)² / (pulls - rank), NaN where there are no more pulls than dimensions; near 1 in a weighted fit
+        with the right variances, near s² in an unweighted one.
+    unidentified : tuple of str
+        Names of the coordinates of theta that the pulled arms do not determine.
+    space : RowSpace
+        What they determine.
+    coefficients : array, shape (rank,)
+        The estimate in coordinates of that space.
+    triangle : array, shape (rank, rank)
+        The triangular factor of the fit.
+    spread : array, shape (rank, rank), or None
+        A factor of the covariance, where it is not the model's.
     """
 
     theta: Floats
@@ -41,21 +56,70 @@ class LinearFit:
     spread: Floats | None
 
     def predict(self, directions: Any) -> Floats:
-        """v'theta-hat for every row v, shape (m,); UnidentifiableError names a row that is not determined."""
+        """v'theta-hat for every row v.
+
+        Parameters
+        ----------
+        directions : array_like, shape (m, d)
+            The rows v.
+
+        Returns
+        -------
+        array, shape (m,)
+            In the units of the outcome.
+
+        Raises
+        ------
+        UnidentifiableError
+            Naming a row that is not determined.
+        """
         return np.asarray(self._identified(directions) @ self.coefficients)
 
     def variance(self, directions: Any) -> Floats:
-        """v' Cov(theta-hat) v for every row v, shape (m,); errors as in `predict`."""
+        """v' Cov(theta-hat) v for every row v.
+
+        Parameters
+        ----------
+        directions : array_like, shape (m, d)
+            The rows v.
+
+        Returns
+        -------
+        array, shape (m,)
+            VARIANCES.
+
+        Raises
+        ------
+        UnidentifiableError
+            Naming a row that is not determined.
+        """
         g = self._identified(directions)
         image = self._spread() @ _solve_triangular(self.triangle, g.T, transposed=True)
         return np.asarray(np.einsum("ij,ij->j", image, image))
 
     def confidence_width(self, directions: Any, delta: float) -> Floats:
-        """Half-widths sqrt(2 log(2m/delta) v'Cov(theta-hat)v), shape (m,), valid together for all m rows v.
+        """Half-widths sqrt(2 log(2m/delta) v'Cov(theta-hat)v), valid together for all m rows v.
 
         With the noise variances known and the noise Gaussian (or strictly sub-Gaussian), every v'theta lies
         within its width of the estimate with probability at least 1 - delta. With estimated variances the
-        level is approximate. Raises InputError unless 0 < delta < 1.
+        level is approximate.
+
+        Parameters
+        ----------
+        directions : array_like, shape (m, d)
+            The rows v.
+        delta : float
+            The probability of an error.
+
+        Returns
+        -------
+        array, shape (m,)
+            In the units of the outcome.
+
+        Raises
+        ------
+        InputError
+            Unless 0 < delta < 1.
         """
         share, variance = probability(delta), self.variance(directions)
         return np.asarray(np.sqrt(2.0 * np.log(2.0 * variance.size / share) * variance))
@@ -96,16 +160,39 @@ def least_squares(
 ) -> LinearFit:
     """argmin Σ_i w_i Σ_pulls (y - x_i'theta)², w_i = 1/s_i² where variances are given and 1 otherwise.
 
-    arms: (n, d), array or DataFrame (its columns name the coordinates).
-    noise_variance: VARIANCES s_i², scalar or (n,), known or plugged in from a VarianceModel.
-    weighted=False keeps w_i = 1 although variances are given; the covariance then still uses them.
-    covariance: "model" is (Σ c xx'/s²)^-1 where variances are given (its sandwich for weighted=False) and
-    residual_variance (Σ c xx')^-1 otherwise; "HC0" to "HC3" are White's heteroskedasticity-robust forms
-    (MacKinnon and White 1985), computed exactly from counts, means and m2.
+    Works in the span of the pulled arms; no information matrix is inverted.
 
-    Works in the span of the pulled arms; no information matrix is inverted. Raises InputError for shapes that
-    do not match, no pulls, or an HC form undefined at the data.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        An array or DataFrame (its columns name the coordinates).
+    observations : Observations
+        Counts, means and sums of squares per arm.
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES s_i², known or plugged in from a VarianceModel.
+    weighted : bool
+        False keeps w_i = 1 although variances are given; the covariance then still uses them.
+    covariance : {"model", "HC0", "HC1", "HC2", "HC3"}
+        "model" is (Σ c xx'/s²)^-1 where variances are given (its sandwich for weighted=False) and residual_variance (Σ
+        c xx')^-1 otherwise; the others are White's heteroskedasticity-robust forms, computed exactly from counts, means
+        and m2.
 
+    Returns
+    -------
+    LinearFit
+        The estimate, with its covariance.
+
+    Raises
+    ------
+    InputError
+        For shapes that do not match, no pulls, or an HC form undefined at the data.
+
+    References
+    ----------
+    MacKinnon and White (1985), on the forms HC0 to HC3.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> obs = cd.estimation.Observations([2, 2], [1.0, 3.0], [0.0, 0.0])
     >>> fit = cd.estimation.least_squares([[1.0, 0.0], [0.0, 2.0]], obs, noise_variance=[1.0, 4.0])

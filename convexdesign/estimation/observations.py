@@ -23,11 +23,26 @@ MOST_ARMS = 2**40
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Per arm the number of pulls, the mean reward and m2 = Σ (y - mean)², each of shape (n_arms,).
+    """Per arm the number of pulls, the mean reward and m2 = Σ (y - mean)².
 
-    Where count is 0, mean and m2 are 0 and mean nothing; where count is 1, m2 is 0. The arrays are read-only.
-    Raises InputError for negative counts, values that are not finite, or an m2 that its count cannot have.
+    The arrays are read-only.
 
+    Parameters
+    ----------
+    count : array of int64, shape (n_arms,)
+        Pulls.
+    mean : array, shape (n_arms,)
+        0 where count is 0, and means nothing there.
+    m2 : array, shape (n_arms,)
+        0 where count is 0 or 1.
+
+    Raises
+    ------
+    InputError
+        For negative counts, values that are not finite, or an m2 that its count cannot have.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> cd.estimation.Observations.from_rewards(3, arms=[0, 0, 2], rewards=[1.0, 3.0, 5.0]).mean
     array([2., 0., 5.])
@@ -71,15 +86,40 @@ class Observations:
 
     @classmethod
     def empty(cls, n_arms: int) -> Observations:
-        """No pulls yet, for `n_arms` arms; merging it changes nothing."""
+        """No pulls yet; merging it changes nothing.
+
+        Parameters
+        ----------
+        n_arms : int
+            How many arms there are.
+
+        Returns
+        -------
+        Observations
+            All zero.
+        """
         n_arms = _number_of_arms(n_arms)
         return cls(np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), np.zeros(n_arms))
 
     @classmethod
     def from_rewards(cls, n_arms: int, arms: ArrayLike, rewards: ArrayLike) -> Observations:
-        """Summarise single rewards: rewards[k] was seen on arm arms[k], an index below `n_arms`.
+        """Summarise single rewards: rewards[k] was seen on arm arms[k].
 
         Two passes (means, then deviations from them), so that a mean of 1e6 costs no digits of m2.
+
+        Parameters
+        ----------
+        n_arms : int
+            How many arms there are.
+        arms : array_like of int, shape (k,)
+            Indices below `n_arms`.
+        rewards : array_like, shape (k,)
+            In the units of the outcome.
+
+        Returns
+        -------
+        Observations
+            Per arm.
         """
         n_arms = _number_of_arms(n_arms)
         index = arm_indices(arms, n_arms)
@@ -103,8 +143,22 @@ class Observations:
     def merge(self, other: Observations) -> Observations:
         """Both sets of pulls together, as if they had been summarised at once.
 
-        Source: Chan, Golub and LeVeque (1983), the pairwise update of means and sums of squares.
+        Parameters
+        ----------
+        other : Observations
+            Of the same arms.
 
+        Returns
+        -------
+        Observations
+            All pulls.
+
+        References
+        ----------
+        Chan, Golub and LeVeque (1983), the pairwise update of means and sums of squares.
+
+        Examples
+        --------
         >>> import convexdesign as cd
         >>> Observations = cd.estimation.Observations
         >>> a = Observations.from_rewards(1, [0], [1.0])
@@ -124,18 +178,41 @@ class Observations:
         return Observations(count, mean, m2)
 
     def of_arms(self, arms: ArrayLike) -> Observations:
-        """The observations of some arms alone, given by their indices, in that order."""
+        """The observations of some arms alone, in the order given.
+
+        Parameters
+        ----------
+        arms : array_like of int, shape (k,)
+            Indices of arms.
+
+        Returns
+        -------
+        Observations
+            Of k arms.
+        """
         index = arm_indices(arms, self.n_arms)
         return Observations(self.count[index], self.mean[index], self.m2[index])
 
     def sample_variance(self) -> NDArray[np.float64]:
-        """m2 / (count - 1), shape (n_arms,); NaN for arms with fewer than two pulls."""
+        """The sample variance of each arm, m2 / (count - 1).
+
+        Returns
+        -------
+        array, shape (n_arms,)
+            NaN for arms with fewer than two pulls.
+        """
         out = np.full(self.n_arms, np.nan)
         np.divide(self.m2, self.count - 1, out=out, where=self.count > 1)
         return out
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an arm: count, mean, m2."""
+        """One row an arm: count, mean, m2.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the arms.
+        """
         import pandas as pd
 
         return pd.DataFrame({"count": self.count, "mean": self.mean, "m2": self.m2}).rename_axis("arm")

@@ -39,9 +39,29 @@ def observations_from_frame(
 ) -> Observations:
     """Summarise a pandas or polars DataFrame with one row a pull.
 
-    arms: the number of arms, when the column `arm` holds their indices, or the arms' names in order, when it
-    holds names. Raises InputError naming row and value for an unknown arm or a reward that is not a number.
+    Parameters
+    ----------
+    frame : DataFrame
+        The pulls.
+    arms : int or sequence of str
+        The number of arms, when the column `arm` holds their indices, or the arms' names in order, when it holds names.
+    arm : str
+        The column of arms.
+    reward : str
+        The column of rewards.
 
+    Returns
+    -------
+    Observations
+        Per arm.
+
+    Raises
+    ------
+    InputError
+        Naming row and value for an unknown arm or a reward that is not a number.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> import convexdesign as cd
     >>> pulls = pd.DataFrame({"arm": ["blue", "red", "blue"], "reward": [1.0, 2.0, 3.0]})
@@ -62,14 +82,38 @@ def observations_from_csv(
     decimal: str = ".",
     chunk_rows: int = 100_000,
 ) -> Observations:
-    """Summarise a CSV file or stream with a header and one line a pull, holding `chunk_rows` lines at a time.
+    r"""Summarise a CSV file or stream with a header and one line a pull.
 
-    Arguments as for `observations_from_frame`; delimiter and decimal mark of the file are not guessed. Errors count
-    the rows from 1, after the header.
+    Parameters
+    ----------
+    source : path or file
+        A CSV file or an open one.
+    arms : int or sequence of str
+        The number of arms, or their names in order.
+    arm : str
+        The column of arms, which holds indices or names.
+    reward : str
+        The column of rewards.
+    delimiter, decimal : str
+        Of the file; they are not guessed.
+    chunk_rows : int
+        Lines held at a time.
 
+    Returns
+    -------
+    Observations
+        Per arm.
+
+    Raises
+    ------
+    InputError
+        Naming row (from 1, after the header) and value.
+
+    Examples
+    --------
     >>> import io
     >>> import convexdesign as cd
-    >>> cd.estimation.observations_from_csv(io.StringIO("arm,reward\\n0,1.5\\n1,2.5\\n"), arms=2).mean
+    >>> cd.estimation.observations_from_csv(io.StringIO("arm,reward\n0,1.5\n1,2.5\n"), arms=2).mean
     array([1.5, 2.5])
     """
     n_arms, index = index_of(arms)
@@ -206,15 +250,39 @@ def observations_from_aggregates(
     decimal: str = ".",
     chunk_rows: int = 100_000,
 ) -> Observations:
-    """Read a CSV file with columns arm, count, mean and m2 (or the sample variance, m2 / (count - 1)).
+    r"""Read a CSV file with columns arm, count, mean and m2 (or the sample variance, m2 / (count - 1)).
 
     One line may be one batch: lines of the same arm are merged. Without a column of arms the lines are the arms in
-    order. Cells may be empty where they mean nothing: the mean of no pulls, the variance of one. arms and arm as for
-    `observations_from_frame`. Raises InputError naming row and value.
+    order. Cells may be empty where they mean nothing: the mean of no pulls, the variance of one.
 
+    Parameters
+    ----------
+    source : path or file
+        A CSV file or an open one.
+    arms : int or sequence of str
+        The number of arms, or their names in order.
+    arm : str
+        The column of arms, which holds indices or names.
+    delimiter, decimal : str
+        Of the file; they are not guessed.
+    chunk_rows : int
+        Lines held at a time.
+
+    Returns
+    -------
+    Observations
+        Per arm.
+
+    Raises
+    ------
+    InputError
+        Naming row and value.
+
+    Examples
+    --------
     >>> import io
     >>> import convexdesign as cd
-    >>> table = io.StringIO("arm,count,mean,m2\\n0,2,1.0,2.0\\n1,1,5.0,\\n0,2,3.0,2.0\\n")
+    >>> table = io.StringIO("arm,count,mean,m2\n0,2,1.0,2.0\n1,1,5.0,\n0,2,3.0,2.0\n")
     >>> o = cd.estimation.observations_from_aggregates(table, arms=2)
     >>> o.count.tolist(), o.mean.tolist(), o.m2.tolist()
     ([4, 1], [2.0, 5.0], [8.0, 0.0])

@@ -43,11 +43,35 @@ MOST_PULLS = 2**53
 class VarianceModel:
     """Estimated noise variances of the arms, and the matrix behind them.
 
-    variances: (n_arms,), x'Sigma x clipped to variance_bounds where they were given. unclipped: the same before
-    clipping, possibly negative. Sigma: (d, d) symmetric, the one of least Frobenius norm where the pulls leave a
-    choice (x'Sigma x of the arms does not depend on it); not necessarily positive semidefinite.
-    theta: (d,) the estimate of the mean parameter used, None for the separate-arm estimator, which needs none.
-    counts: (n_arms,) all pulls. All variances are VARIANCES (squares), never standard deviations.
+    All are VARIANCES (squares), never standard deviations.
+
+    Parameters
+    ----------
+    estimator : str
+        What made it.
+    arms : Rows
+        What was measured.
+    variances : array, shape (n_arms,)
+        Of the arms, x'Sigma x clipped to variance_bounds where they were given.
+    unclipped : array, shape (n_arms,)
+        The same before clipping, possibly negative.
+    Sigma : array, shape (d, d)
+        Symmetric, the one of least Frobenius norm where the pulls leave a choice (x'Sigma x of the arms does not depend
+        on it); not necessarily positive semidefinite.
+    theta : array, shape (d,), or None
+        The estimate of the mean parameter used; None for the separate-arm estimator, which needs none.
+    counts : array of int64, shape (n_arms,)
+        All pulls.
+    variance_bounds : tuple of float or None
+        (low, high).
+    space : RowSpace
+        What the pulls determine of Sigma.
+    coefficients : array
+        Sigma in coordinates of that space.
+    bounds : mapping
+        From a kind of error bound to what computes it.
+    no_bound_because : str
+        Why there is none.
     """
 
     estimator: str
@@ -70,10 +94,25 @@ class VarianceModel:
         return int(self.counts.sum())
 
     def predict(self, arms: Any, *, clip: bool = True) -> Floats:
-        """The variance x'Sigma x of every row x, shape (m,), for arms seen or new.
+        """The variance x'Sigma x of every row x, for arms seen or new.
 
-        Clipped to variance_bounds where they were given; clip=False gives the plain quadratic form, for arms that
-        the bounds are not about. Raises UnidentifiableError naming an arm whose variance the pulls do not determine.
+        Parameters
+        ----------
+        arms : array_like, shape (m, d)
+            The rows x.
+        clip : bool
+            Clip to variance_bounds where they were given; False gives the plain quadratic form, for arms that the
+            bounds are not about.
+
+        Returns
+        -------
+        array, shape (m,)
+            VARIANCES.
+
+        Raises
+        ------
+        UnidentifiableError
+            Naming an arm whose variance the pulls do not determine.
         """
         rows = read_rows(arms, "arms", width=self.Sigma.shape[0])
         features = _features(np.asarray(rows.values, dtype=float))
@@ -88,10 +127,24 @@ class VarianceModel:
         return _clipped(values, self.variance_bounds) if flag(clip, "clip") else values
 
     def error_bound(self, delta: float, kind: str | None = None) -> Floats:
-        """(n_arms,) such that all |variances - s_x²| are at most these with probability 1 - delta.
+        """What all |variances - s_x²| are at most, with probability 1 - delta.
 
-        kind: for HEAD "sharp" (default, `sharp_error_bound`) or "paper"; for the separate-arm estimator "paper".
-        Raises InputError where no bound applies (the uniform estimator) or variance_bounds were not given.
+        Parameters
+        ----------
+        delta : float
+            The probability that a bound fails.
+        kind : {"sharp", "paper"}, optional
+            For HEAD "sharp" (default, `sharp_error_bound`) or "paper"; for the separate-arm estimator "paper".
+
+        Returns
+        -------
+        array, shape (n_arms,)
+            A bound for each arm.
+
+        Raises
+        ------
+        InputError
+            Where no bound applies (the uniform estimator) or variance_bounds were not given.
         """
         if not self.bounds:
             raise InputError(f"the {self.estimator} estimator has no error bound: {self.no_bound_because}")
@@ -101,7 +154,13 @@ class VarianceModel:
         return np.broadcast_to(self.bounds[kind](delta), self.variances.shape).copy()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an arm: pulls, variance, unclipped."""
+        """One row an arm: pulls, variance, unclipped.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the arms.
+        """
         import pandas as pd
 
         index = pd.Index(self.arms.names or range(self.variances.size), name="arm")
@@ -109,7 +168,20 @@ class VarianceModel:
         return pd.DataFrame(columns, index=index)
 
     def plot(self, ax: Axes | None = None, *, delta: float | None = None) -> Axes:
-        """Draw the estimates in increasing order, with the error bound at level delta where one is asked for."""
+        """Draw the estimates in increasing order (extra `plot`).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        delta : float, optional
+            The level of the error bound to draw with them.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+        """
         from convexdesign.plotting.identification import plot_variances
 
         error = None if delta is None else self.error_bound(delta)
@@ -225,13 +297,27 @@ def whole_budget(budget: Any, least: int) -> int:
 
 
 def chi_square_intervals(observations: Observations, delta: float = 0.05) -> tuple[Floats, Floats]:
-    """Lower and upper ends (n_arms,) that hold ALL noise VARIANCES s_x² at once with probability at least 1 - delta.
+    """Intervals that hold ALL noise VARIANCES s_x² at once with probability at least 1 - delta.
 
     m2 / s_x² is chi-square with count - 1 degrees of freedom, so s_x² lies between m2 / q(1 - a/2) and m2 / q(a/2) with
-    probability 1 - a exactly; a = delta / k over the k arms with two pulls or more (Bonferroni). Arms with fewer get
-    0 and infinity. Exact for Gaussian noise and numbers of pulls that were fixed beforehand: not for counts that
-    depend on the rewards; heavier tails than Gaussian make the intervals too short.
+    probability 1 - a exactly; a = delta / k over the k arms with two pulls or more (Bonferroni). Exact for Gaussian
+    noise and numbers of pulls that were fixed beforehand: not for counts that depend on the rewards; heavier tails than
+    Gaussian make the intervals too short.
 
+    Parameters
+    ----------
+    observations : Observations
+        Counts and sums of squares per arm.
+    delta : float
+        The probability that any interval fails.
+
+    Returns
+    -------
+    pair of array, shape (n_arms,)
+        Lower and upper ends; 0 and infinity for arms with fewer than two pulls.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> o = cd.estimation.Observations.from_rewards(2, arms=[0, 0, 0, 1], rewards=[1.0, 2.0, 3.0, 7.0])
     >>> low, high = cd.estimation.chi_square_intervals(o, delta=0.05)
@@ -257,9 +343,29 @@ def model_variances(
     """x'Sigma x by least squares of (y - x'theta-hat)² on phi(x), from data however they came about.
 
     Theta-hat is the ordinary least squares estimate from the same data, so the squares are a little low: by a share
-    of about rank(arms) / measurements. variance_bounds = (low, high) on the VARIANCES clip the estimates.
-    Raises UnidentifiableError where no measurement is left over for the noise, or an arm's variance is not determined.
+    of about rank(arms) / measurements.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What was measured.
+    observations : Observations
+        Counts, means and sums of squares per arm.
+    variance_bounds : pair of float, optional
+        (low, high) on the VARIANCES: they clip the estimates.
+
+    Returns
+    -------
+    VarianceModel
+        Of all arms.
+
+    Raises
+    ------
+    UnidentifiableError
+        Where no measurement is left over for the noise, or an arm's variance is not determined.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> told = cd.estimation.Observations([200, 200, 200], mean=[1.0, 2.0, 2.2], m2=[200.0, 800.0, 584.0])
     >>> cd.estimation.model_variances([[1, 0], [0, 1], [0.6, 0.8]], told).variances.round(2)

@@ -28,11 +28,44 @@ __all__ = ["OracleAllocation", "StaticAllocation"]
 class StaticAllocation(GapElimination):
     """The rounds of RAGE with proportions that never adapt: the baseline that shows what adaptation buys.
 
-    design: "xy" (tell all items apart; for level sets estimate all items) or "g" (G-optimal over the arms).
-    Give known_variances (n,) or, to plan for the largest one, variance_bounds. How long a round is still depends on
-    what is undecided, through the worst variance that the fixed proportions give it.
-    Other arguments as in `Identifier`. Source: Soare, Lazaric and Munos (2014), static allocation, with the
-    confidence bounds of RAGE.
+    How long a round is still depends on what is undecided, through the worst variance that the fixed proportions give
+    it.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), optional
+        What is asked about; the arms by default.
+    objective : BestArm or LevelSet
+        What is to be found.
+    delta : float
+        The answer may be wrong with this probability.
+    variance_bounds : pair of float, optional
+        (low, high) on the noise VARIANCES, to plan for the largest one.
+    design : {"xy", "g"}
+        Tell all items apart (for level sets: estimate all items), or G-optimal over the arms.
+    known_variances : array_like, scalar or shape (n,), optional
+        Instead of variance_bounds: VARIANCES.
+    epsilon : float
+        Settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples : int, optional
+        Never ask for more pulls than this in all (2^62 where there is none).
+    rng : numpy.random.Generator or int, optional
+        Accepted everywhere, used where something is random.
+
+    References
+    ----------
+    Soare, Lazaric and Munos (2014), static allocation, with the confidence bounds of RAGE.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> world = cd.instances.soare(kappa=2.0)
+    >>> algo = cd.identification.StaticAllocation(world.arms, known_variances=world.noise_variance)
+    >>> env = cd.simulation.LinearEnvironment(world.arms, world.theta, world.noise_variance, rng=0)
+    >>> cd.simulation.simulate(algo, env).answer
+    (0,)
     """
 
     variance_bounds: Sequence[float] | None = field(default=None, metadata=VARIANCES)
@@ -53,6 +86,7 @@ class StaticAllocation(GapElimination):
 
     @property
     def assumption(self) -> str:
+        """What the promise rests on, in words that follow "if"."""
         return noise_up_to("the known ones" if self.known_variances is not None else f"{self._most[0]:g}")
 
     def _variances_assumed(self) -> tuple[Any, Any]:
@@ -74,12 +108,39 @@ class StaticAllocation(GapElimination):
 class OracleAllocation(Identifier):
     """One batch of 2 psi* log(2|Z|/delta) pulls in the oracle proportions, then the answer that the estimate gives.
 
-    theta (d,) and noise_variance (scalar or (n,), VARIANCES) are the truth; only the allocation uses theta, the answer
-    comes from the rewards: a yardstick, not an algorithm. heteroskedastic=False plans for the largest variance on every
-    arm and estimates by ordinary least squares: 2 rho* log(2|Z|/delta) pulls, up to kappa times as many. With epsilon,
-    items within epsilon of the best (or of the threshold) need not be told apart. Other arguments as in `Identifier`.
-    Source: Weltz et al. (2023), sections 4 and 5, the heteroskedastic and homoskedastic oracles.
+    Only the allocation uses theta, the answer comes from the rewards: a yardstick, not an algorithm. With epsilon,
+    items within epsilon of the best (or of the threshold) need not be told apart.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), optional
+        What is asked about; the arms by default.
+    objective : BestArm or LevelSet
+        What is to be found.
+    delta : float
+        The answer may be wrong with this probability.
+    theta : array_like, shape (d,)
+        The true coefficients.
+    noise_variance : array_like, scalar or shape (n,)
+        The true VARIANCES.
+    heteroskedastic : bool
+        False plans for the largest variance on every arm and estimates by ordinary least squares: 2 rho*
+        log(2|Z|/delta) pulls, up to kappa times as many.
+    epsilon : float
+        Settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples : int, optional
+        Never ask for more pulls than this in all (2^62 where there is none).
+    rng : numpy.random.Generator or int, optional
+        Accepted everywhere, used where something is random.
+
+    References
+    ----------
+    Weltz et al. (2023), sections 4 and 5, the heteroskedastic and homoskedastic oracles.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> world = cd.instances.soare()
     >>> algo = cd.identification.OracleAllocation(world.arms, theta=world.theta, noise_variance=world.noise_variance)
@@ -108,6 +169,7 @@ class OracleAllocation(Identifier):
 
     @property
     def assumption(self) -> str:
+        """What the promise rests on, in words that follow "if"."""
         return f"theta is the one given, and {noise_up_to('those given')}"
 
     def _variances_assumed(self) -> tuple[Any, Any]:

@@ -27,7 +27,16 @@ TOLERANCE = 1e-7
 class Complexity:
     """psi*, with the true variances, and rho*, with the largest on every arm; 1/kappa <= ratio = psi*/rho* <= 1.
 
-    Both are certified values of designs: psi_bound and rho_bound are proven lower bounds on the optimal values.
+    Both are certified values of designs.
+
+    Parameters
+    ----------
+    psi_star, rho_star : float
+        The values.
+    psi_bound, rho_bound : float
+        Proven lower bounds on the optimal values.
+    kappa : float
+        The largest noise variance over the smallest.
     """
 
     psi_star: float
@@ -45,12 +54,35 @@ class Complexity:
 def complexity(
     arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike
 ) -> Complexity:
-    """psi*, rho* and kappa of an instance: noise_variance are VARIANCES, scalar or (n,); items default to the arms.
+    """psi*, rho* and kappa of an instance.
 
     psi* = min over w of max over targets v of |v|²_{A(w)^-1}, v = (z* - z)/((z* - z)'theta) for the best arm and
     z/(z'theta - threshold) for level sets, A(w) = Σ w_i x_i x_i'/s_i². rho* is the same with max s² for all s_i².
-    Source: Weltz et al. (2023), section 4 and appendix H.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), or None
+        What is asked about; the arms where None.
+    theta : array_like, shape (d,)
+        The true coefficients.
+    objective : BestArm or LevelSet
+        What is to be found.
+    noise_variance : array_like, scalar or shape (n,)
+        VARIANCES.
+
+    Returns
+    -------
+    Complexity
+        Values and proven bounds.
+
+    References
+    ----------
+    Weltz et al. (2023), section 4 and appendix H.
+
+    Examples
+    --------
     >>> from convexdesign.instances import soare
     >>> world = soare(kappa=20.0)
     >>> c = complexity(world.arms, None, world.theta, world.objective, world.noise_variance)
@@ -64,12 +96,64 @@ def complexity(
 
 
 def psi_star(arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike) -> float:
-    """psi* of an instance, see `complexity`."""
+    """psi* of an instance, see `complexity`.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), or None
+        What is asked about; the arms where None.
+    theta : array_like, shape (d,)
+        The true coefficients.
+    objective : BestArm or LevelSet
+        What is to be found.
+    noise_variance : array_like, scalar or shape (n,)
+        VARIANCES.
+
+    Returns
+    -------
+    float
+        The value of a certified design.
+
+    Examples
+    --------
+    >>> from convexdesign.instances import soare
+    >>> world = soare(kappa=20.0)
+    >>> round(psi_star(world.arms, None, world.theta, world.objective, world.noise_variance), 3)
+    266.915
+    """
     return _Instance.read(arms, items, theta, objective, noise_variance).oracle().value
 
 
 def rho_star(arms: Any, items: Any | None, theta: ArrayLike, objective: Objective, noise_variance: ArrayLike) -> float:
-    """rho* of an instance, max s² times the value for noise of variance one, see `complexity`."""
+    """rho* of an instance, max s² times the value for noise of variance one, see `complexity`.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), or None
+        What is asked about; the arms where None.
+    theta : array_like, shape (d,)
+        The true coefficients.
+    objective : BestArm or LevelSet
+        What is to be found.
+    noise_variance : array_like, scalar or shape (n,)
+        VARIANCES.
+
+    Returns
+    -------
+    float
+        The value of a certified design.
+
+    Examples
+    --------
+    >>> from convexdesign.instances import soare
+    >>> world = soare(kappa=20.0)
+    >>> round(rho_star(world.arms, None, world.theta, world.objective, world.noise_variance), 3)
+    483.404
+    """
     return _Instance.read(arms, items, theta, objective, noise_variance).oracle(heteroskedastic=False).value
 
 
@@ -84,8 +168,33 @@ def lower_bound(
     """max(0, 2 log(1/(2.4 delta)) psi*): no delta-PAC algorithm takes fewer samples on average, variances known.
 
     Computed from the certified lower bound on psi*, so that it is a lower bound whatever the solver did.
-    Source: Weltz et al. (2023), Theorem 1 (Gaussian noise).
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), or None
+        What is asked about; the arms where None.
+    theta : array_like, shape (d,)
+        The true coefficients.
+    objective : BestArm or LevelSet
+        What is to be found.
+    noise_variance : array_like, scalar or shape (n,)
+        VARIANCES.
+    delta : float
+        The probability of an error.
+
+    Returns
+    -------
+    float
+        Samples.
+
+    References
+    ----------
+    Weltz et al. (2023), Theorem 1 (Gaussian noise).
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> world = cd.instances.soare()
     >>> I = cd.identification
@@ -110,8 +219,46 @@ def upper_bound(
 
     With L = ceil(log2(4/Delta)) rounds, Delta the smallest gap: burn_in + L (d(d+1)/2 + 1) for rounding up, and
     c L log(8 L² |Z|/delta) psi*, c = 384 for the best arm and 96 for level sets. d is the dimension of the arms; the
-    one more pull a round is what Caratheodory's theorem leaves. Raises InputError for gaps above 2, which the theorem
-    does not cover: rescale the rewards. Source: Weltz et al. (2023), Theorem 2 and appendices F and G.
+    one more pull a round is what Caratheodory's theorem leaves.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), or None
+        What is asked about; the arms where None.
+    theta : array_like, shape (d,)
+        The true coefficients.
+    objective : BestArm or LevelSet
+        What is to be found.
+    noise_variance : array_like, scalar or shape (n,)
+        VARIANCES.
+    delta : float
+        The probability of an error.
+    burn_in : int
+        Its pulls.
+
+    Returns
+    -------
+    float
+        Samples.
+
+    Raises
+    ------
+    InputError
+        For gaps above 2, which the theorem does not cover: rescale the rewards.
+
+    References
+    ----------
+    Weltz et al. (2023), Theorem 2 and appendices F and G.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> world, I = cd.instances.soare(), cd.identification
+    >>> truth = (world.arms, None, world.theta, I.BestArm(), world.noise_variance, 0.05)
+    >>> I.lower_bound(*truth) < I.upper_bound(*truth)
+    True
     """
     world = _Instance.read(arms, items, theta, objective, noise_variance)
     if not 0 <= real(burn_in) < np.inf:

@@ -80,8 +80,7 @@ def burn_in_budget(
 ) -> int:
     """Pulls after which |clipped sigma-hat_x² - s_x²| <= sigma-hat_x²/2 for all arms, except with probability delta/2.
 
-    delta is that of the identification, half of which its burn-in may spend. variance_bounds = (low, high) on VARIANCES,
-    kappa = high/low; n arms in R^d.
+    With kappa = high/low, for n arms in R^d:
 
     - "paper": 4 C' log(n/delta) kappa² d², C' = 2000, and one pull per supporting arm and stage for rounding.
       (Weltz et al. (2023), appendix E)
@@ -91,8 +90,31 @@ def burn_in_budget(
 
     "paper" and "released" are long enough by the same bound, by far, for designs that are optimal to a hundredth or so.
 
-    Raises InputError for an unknown kind, or where low is zero: then only "adaptive" knows when to stop.
+    Parameters
+    ----------
+    kind : {"paper", "released", "sharp"}
+        Which.
+    plan : HeadPlan
+        HEAD's designs for the arms.
+    variance_bounds : pair of float
+        (low, high) on VARIANCES.
+    delta : float
+        That of the identification, half of which its burn-in may spend.
+    noise : {"gaussian", "sub-gaussian"}
+        The law of the noise.
 
+    Returns
+    -------
+    int
+        Pulls in all.
+
+    Raises
+    ------
+    InputError
+        For an unknown kind, or where low is zero: then only "adaptive" knows when to stop.
+
+    Examples
+    --------
     >>> from convexdesign.instances import experiment_2
     >>> from convexdesign.estimation import plan_head
     >>> burn_in_budget("released", plan_head(experiment_2().arms), (0.2, 1.0), 0.05)
@@ -179,23 +201,47 @@ class BurnInPhase:
 class AdaptiveBurnIn(Resumable):
     """Phases p = 1, 2, ... of HEAD with 2^(p-1) times the first budget, until |sigma-hat_x² - s_x²| <= sigma-hat_x²/2.
 
-    variance_bounds: (low, high) on the VARIANCES, or None for (0, inf): they need not be tight, and neither is needed.
-    delta: probability that the promise fails. plan: HEAD's designs, budget: the first one, where they are known already.
-    `variances`, once done: sigma-hat_x², (n,). `phases`: one BurnInPhase each.
+    Once done, `variances` holds sigma-hat_x², (n,), and `phases` one BurnInPhase each.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    delta : float
+        The probability that the promise fails.
+    variance_bounds : pair of float, optional
+        (low, high) on the VARIANCES, (0, inf) by default: they need not be tight, and neither is needed.
+    noise : {"gaussian", "sub-gaussian"}
+        The law of the noise.
+    plan : HeadPlan, optional
+        HEAD's designs, where they are known already.
+    budget : int, optional
+        The first one, where it is known already.
+
+    Notes
+    -----
     **Why it is right.** The pulls of every phase are fixed beforehand: N_p = 2^(p-1) N_1 in all, in HEAD's two split
-    stages, those of earlier phases included. Only the phase at which to stop depends on rewards. Let E_p be the event of
-    `IntervalBound` for the pulls of phase p with failure probability delta_p = delta / (p (p + 1)): its probability is
-    about fixed pulls and the true variances, so it does not matter that the phase was reached. By the union bound all
-    E_p hold together with probability at least 1 - Σ_p delta / (p (p + 1)) = 1 - delta. On that event, and if the
+    stages, those of earlier phases included. Only the phase at which to stop depends on rewards. Let E_p be the event
+    of `IntervalBound` for the pulls of phase p with failure probability delta_p = delta / (p (p + 1)): its probability
+    is about fixed pulls and the true variances, so it does not matter that the phase was reached. By the union bound
+    all E_p hold together with probability at least 1 - Σ_p delta / (p (p + 1)) = 1 - delta. On that event, and if the
     known bounds are right, every interval [L_x, U_x] of every phase holds s_x² (see `IntervalBound.intervals`: upper
     ends that come from upper ends), hence so do the intersections over phases. The burn-in stops when U_x <= 3 L_x for
-    every arm. Then U_x/1.5 <= 2 L_x, and sigma-hat_x², the estimate clipped to [U_x/1.5, 2 L_x], satisfies
-    s_x² <= U_x <= 1.5 sigma-hat_x² and s_x² >= L_x >= 0.5 sigma-hat_x²: the promise.
+    every arm. Then U_x/1.5 <= 2 L_x, and sigma-hat_x², the estimate clipped to [U_x/1.5, 2 L_x], satisfies s_x² <= U_x
+    <= 1.5 sigma-hat_x² and s_x² >= L_x >= 0.5 sigma-hat_x²: the promise.
 
     **Why it stops.** Deviations shrink like N^(-1/2) (up to the logarithm of p), so U_x/L_x tends to 1 where
     s_x² > 0. With bounds low and high it stops at the latest when N_p reaches the sharp budget for them at delta_p. The
     first budget is the sharp one for kappa = 1, below which no data can suffice.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> burn_in = cd.identification.AdaptiveBurnIn([[1.0], [2.0]], delta=0.05)
+    >>> env = cd.simulation.LinearEnvironment([[1.0], [2.0]], [1.0], noise_variance=[1.0, 4.0], rng=0)
+    >>> _ = cd.simulation.simulate(burn_in, env)
+    >>> bool((abs(burn_in.variances - [1.0, 4.0]) <= burn_in.variances / 2).all())
+    True
     """
 
     def __init__(
@@ -230,6 +276,7 @@ class AdaptiveBurnIn(Resumable):
 
     @property
     def done(self) -> bool:
+        """Whether every variance is known to the promised factor."""
         return self.variances is not None
 
     @property

@@ -42,23 +42,48 @@ MARGINS = ("achieved", "fixed")
 class HRage(GapElimination):
     """Burn-in with HEAD until every variance is known to a factor of 1.5, then rounds with weighted designs.
 
-    **It assumes a model of the noise:** the variance of arm x is x'Sigma x for some Sigma, as HEAD estimates it. Where the
-    noise has another form the answer may be wrong, with or without a GuaranteeWarning. `Rage`, `MartingaleElimination`,
-    and this class with known_variances hold for variances of any form.
+    **It assumes a model of the noise:** the variance of arm x is x'Sigma x for some Sigma, as HEAD estimates it. Where
+    the noise has another form the answer may be wrong, with or without a GuaranteeWarning. `Rage`,
+    `MartingaleElimination`, and this class with known_variances hold for variances of any form. Half of delta is for
+    the burn-in, the rest for the rounds. `variances` holds the plugged-in variances (n,) after the burn-in, `estimator`
+    that of the burn-in with all its state, made when its first batch is planned.
 
-    variance_bounds: (low, high), bounds on the noise VARIANCES. burn_in: how long it is, see `burn_in_budget`:
-    "sharp" (default), "paper", "released", or "adaptive", which finds out from the data and needs no tight bounds
-    (or none at all; see `AdaptiveBurnIn`). noise: "gaussian", or "sub-gaussian" for strictly sub-Gaussian rewards, whose
-    burn-in is a little longer. Half of delta is for the burn-in, the rest for the rounds.
-    margin: "achieved" (default): the rounds use the upper ends of the intervals that the burn-in proves for the variances,
-    which are at most 1.5 times the estimates, and mostly far less; "fixed": the estimates times 1.5, as in the paper,
-    and always so for the burn-ins "paper" and "released".
-    known_variances: (n,) or scalar VARIANCES; no burn-in then, and shorter rounds. Other arguments as in `Identifier`.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), optional
+        What is asked about; the arms by default.
+    objective : BestArm or LevelSet
+        What is to be found.
+    delta : float
+        The answer may be wrong with this probability.
+    variance_bounds : pair of float, optional
+        (low, high) on the noise VARIANCES.
+    burn_in : {"sharp", "paper", "released", "adaptive"}
+        How long it is, see `burn_in_budget`; "adaptive" finds out from the data and needs no tight bounds (or none at
+        all; see `AdaptiveBurnIn`).
+    known_variances : array_like, scalar or shape (n,), optional
+        VARIANCES; no burn-in then, and shorter rounds.
+    epsilon : float
+        Settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples : int, optional
+        Never ask for more pulls than this in all (2^62 where there is none).
+    rng : numpy.random.Generator or int, optional
+        Accepted everywhere, used where something is random.
+    noise : {"gaussian", "sub-gaussian"}
+        The law of the noise; for strictly sub-Gaussian rewards the burn-in is a little longer.
+    margin : {"achieved", "fixed"}
+        "achieved": the rounds use the upper ends of the intervals that the burn-in proves for the variances, which are
+        at most 1.5 times the estimates, and mostly far less; "fixed": the estimates times 1.5, as in the paper, and
+        always so for the burn-ins "paper" and "released".
 
-    `variances` holds the plugged-in variances (n,) after the burn-in, `estimator` that of the burn-in with all its state,
-    made when its first batch is planned.
-    Source: Weltz et al. (2023), section 4, algorithm H-RAGE; intervals: `IntervalBound`.
+    References
+    ----------
+    Weltz et al. (2023), section 4, algorithm H-RAGE; intervals: `IntervalBound`.
 
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> world = cd.instances.experiment_2(omega=0.3)
     >>> algo = cd.identification.HRage(world.arms, variance_bounds=(0.2, 1.0))
@@ -139,13 +164,30 @@ class HRage(GapElimination):
             self.estimator = None
 
     def counts_refused(self, came: Counts) -> str | None:
-        """As in all rounds; the burn-in's bounds rest on its very numbers."""
+        """Why other numbers of results cannot be used: as in all rounds; the burn-in's bounds rest on its very numbers.
+
+        Parameters
+        ----------
+        came : array of int64, shape (n,)
+            Results of each arm.
+
+        Returns
+        -------
+        str or None
+            The reason; None where they can.
+        """
         if self.variances is None:
             return "the error bounds of the burn-in rest on the numbers that were asked for"
         return super().counts_refused(came)
 
     def state_dict(self) -> dict[str, Any]:
-        """Who was left, the design of the open batch, and those of the burn-in while it lasts."""
+        """Who was left, the design of the open batch, and those of the burn-in while it lasts.
+
+        Returns
+        -------
+        dict
+            Plain data, for `load_state_dict`.
+        """
         remembered = super().state_dict()
         if self.estimator is None or self.variances is not None:
             return remembered
@@ -165,6 +207,7 @@ class HRage(GapElimination):
 
     @property
     def assumption(self) -> str:
+        """What the promise rests on, in words that follow "if"."""
         if self.known_variances is not None:
             return noise_up_to("the known ones")
         law = "Gaussian" if self.noise == "gaussian" else "strictly sub-Gaussian"

@@ -65,16 +65,39 @@ PULLS, VARIANCES = {"unit": "pulls"}, {"unit": "variances of the rewards"}
 class Identifier(Resumable):
     """An ask/tell algorithm that answers a BestArm or LevelSet objective about items.
 
-    arms: (n, d) what can be measured; items: (m, d) what is asked about, the arms by default. delta: the answer may
-    be wrong with this probability. epsilon: settle for an answer that is right up to epsilon (units of the rewards).
-    max_samples: never ask for more pulls than this in all (2^62 where there is none). rng: accepted everywhere, used where
-    something is random.
-
     `rounds` holds a Round for each one told, `partition` what is known about the items now, `observations` all rewards.
-    Raises InputError for inputs that make no sense, UnidentifiableError for items outside the range of the arms.
+    The options that all algorithms have are the fields of this class; a subclass declares its own likewise and
+    implements `_plan`, `_learn` and `assumption`, and reports each finished round through `_close_round`.
 
-    The options that all algorithms have are the fields of this class; a subclass declares its own likewise and implements
-    `_plan`, `_learn` and `assumption`, and reports each finished round through `_close_round`.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), optional
+        What is asked about; the arms by default.
+    objective : BestArm or LevelSet
+        What is to be found.
+    delta : float
+        The answer may be wrong with this probability.
+    epsilon : float
+        Settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples : int, optional
+        Never ask for more pulls than this in all (2^62 where there is none).
+    rng : numpy.random.Generator or int, optional
+        Accepted everywhere, used where something is random.
+
+    Raises
+    ------
+    InputError
+        For inputs that make no sense.
+    UnidentifiableError
+        For items outside the range of the arms.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> issubclass(cd.identification.MartingaleElimination, cd.identification.Identifier)
+    True
     """
 
     arms: Any
@@ -224,7 +247,25 @@ class Identifier(Resumable):
         self._planned = None
 
     def tell(self, batch: Batch | int, observations: Observations) -> None:
-        """Report what the open batch gave, as in `AskTell`; GuaranteeWarning, once, where it contradicts the variances."""
+        """Report what the open batch gave, as in `AskTell`.
+
+        Parameters
+        ----------
+        batch : Batch or int
+            The open batch, or its id.
+        observations : Observations
+            Counts, means and sums of squares per arm.
+
+        Raises
+        ------
+        InputError
+            Changing nothing, where it does not fit.
+
+        Warns
+        -----
+        GuaranteeWarning
+            Once, where the rewards contradict the variances.
+        """
         super().tell(batch, observations)
         # The state is complete by now: a warning that is made an error undoes nothing.
         violation = None if self._warned else self._violation(observations)
@@ -273,12 +314,24 @@ class Identifier(Resumable):
         return self._told > 0 or self.usable.size < self.n_arms
 
     def copy(self) -> Self:
-        """A copy that can be changed; arms and items, which nobody changes, are shared."""
+        """A copy that can be changed; arms and items, which nobody changes, are shared.
+
+        Returns
+        -------
+        Identifier
+            In the same state.
+        """
         constant = (self.arm_rows, self.item_rows, self.arms, self.items, self._items)
         return copy.deepcopy(self, {id(shared): shared for shared in constant})
 
     def state_dict(self) -> dict[str, Any]:
-        """Who was left when the open batch was asked for, and its design; an algorithm adds what else it keeps."""
+        """Who was left when the open batch was asked for, and its design; an algorithm adds what else it keeps.
+
+        Returns
+        -------
+        dict
+            Plain data, for `load_state_dict`.
+        """
         return self.partition.record() | {"allocation": None if self._allocation is None else self._allocation.record()}
 
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
@@ -288,17 +341,39 @@ class Identifier(Resumable):
         self._planned = counts
 
     def set_design_solver(self, solver: DesignSolver) -> None:
-        """Have all further designs solved by another function with the contract of `allocations.allocate`."""
+        """Have all further designs solved by another function.
+
+        Parameters
+        ----------
+        solver : callable
+            With the contract of `allocations.allocate`.
+        """
         self.design_solver = solver
 
     def asked_in_vain(self, pulls: int) -> None:
-        """Say that so many pulls in all were asked for beside those told: they count towards `max_samples`."""
+        """Say what was asked for beside the pulls told: it counts towards `max_samples`.
+
+        Parameters
+        ----------
+        pulls : int
+            In all.
+        """
         self._in_vain = pulls
 
     def counts_refused(self, came: Counts) -> str | None:
-        """Why the open batch cannot be used if `came` (n,) results come instead of what was asked; None where it can.
+        """Why the open batch cannot be used if other numbers of results come than were asked for.
 
         However it is answered, the numbers must have been decided by chance or by a clock, not by the rewards.
+
+        Parameters
+        ----------
+        came : array of int64, shape (n,)
+            Results of each arm.
+
+        Returns
+        -------
+        str or None
+            The reason; None where they can be used.
         """
         return "its promise rests on the numbers that were asked for"
 
@@ -309,10 +384,20 @@ class Identifier(Resumable):
             self._status = self._out_of_pulls()
 
     def withdraw(self, arms: ArrayLike) -> None:
-        """Plan without these arms (indices) from now on; what they told before stays.
+        """Plan without some arms from now on; what they told before stays.
 
-        Only between batches. Raises InputError where a batch is open, or where no arm would be left. Whether the
-        other arms still tell the items apart shows in the next design: `ask` raises UnidentifiableError if not.
+        Only between batches. Whether the other arms still tell the items apart shows in the next design: `ask` raises
+        UnidentifiableError if not.
+
+        Parameters
+        ----------
+        arms : array_like of int, shape (k,)
+            Indices of arms.
+
+        Raises
+        ------
+        InputError
+            Where a batch is open, or where no arm would be left.
         """
         if self._open is not None:
             raise InputError(f"batch {self._open.id} is open; arms are withdrawn between batches")
@@ -381,7 +466,13 @@ class Identifier(Resumable):
     # ---------------------------------------------------------------- display
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per round: accuracy, value and gap of the design, pulls, samples so far, numbers of items left."""
+        """One row per round: accuracy, value and gap of the design, pulls, samples so far, numbers of items left.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the rounds.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -401,7 +492,18 @@ class Identifier(Resumable):
         )
 
     def plot_rounds(self, ax: Axes | None = None) -> Axes:
-        """Draw how many items are undecided against the samples spent (extra `plot`); returns the axes."""
+        """Draw how many items are undecided against the samples spent (extra `plot`).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+        """
         from convexdesign.plotting.identification import plot_rounds
 
         return plot_rounds(

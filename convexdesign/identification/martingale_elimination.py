@@ -48,29 +48,59 @@ EPSILON_SHARE = 0.5
 class MartingaleElimination(Identifier):
     """Bets against every wrong answer, on all rounds together, in batches that follow the plug-in oracle.
 
-    variance_bounds: (low, high) on the noise VARIANCES, or None; high is where the upper confidence ends of the variances
-    start, low is used for planning alone. known_variances: (n,) or scalar. noise: "gaussian" or "sub-gaussian" (strictly
-    sub-Gaussian); "bernoulli" for rewards that are one of two values, as conversions are, "bounded" for all rewards between
-    two, of any variances: see `convexdesign.identification.coin_bets`. reward_range: these two, (low, high), scalars or
-    (n,) each; (0, 1) for "bernoulli" where it is left out.
-    budget: at most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where max_samples gives no
-    answer; give one of the two. Other arguments as in `Identifier`. `confidence()` holds after every round, at any time.
+    `confidence()` holds after every round, at any time.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), optional
+        What is asked about; the arms by default.
+    objective : BestArm or LevelSet
+        What is to be found.
+    delta : float
+        The answer may be wrong with this probability.
+    variance_bounds : pair of float, optional
+        (low, high) on the noise VARIANCES; high is where the upper confidence ends of the variances start, low is used
+        for planning alone.
+    known_variances : array_like, scalar or shape (n,), optional
+        VARIANCES.
+    epsilon : float
+        Settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples : int, optional
+        Never ask for more pulls than this in all (2^62 where there is none).
+    rng : numpy.random.Generator or int, optional
+        Accepted everywhere, used where something is random.
+    noise : {"gaussian", "sub-gaussian", "bernoulli", "bounded"}
+        The law of the rewards: Gaussian or strictly sub-Gaussian noise; rewards that are one of two values, as
+        conversions are; all rewards between two, of any variances (see `convexdesign.identification.coin_bets`).
+    reward_range : pair, optional
+        These two values, (low, high), scalars or (n,) each; (0, 1) for "bernoulli" where it is left out.
+    budget : int, optional
+        At most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where max_samples gives no
+        answer; give one of the two.
+
+    Notes
+    -----
     **Why it is right.** Counts c_k and the leader L_k of round k depend on earlier rounds only, the bounds U_x on those
-    and, for Gaussian noise, on the round's own sums of squares, of which its means are independent. Put U' = max(U, s²):
-    given all that, y'theta_k has mean y'theta and variance at most v_k' = v_k(U'), so that where all y_k'theta <= 0 the
-    wealth of `log_wealth` is below a nonnegative supermartingale that starts at one, and reaches 1/p with probability at
-    most p. On the event U >= s² in all rounds, of probability at least 1 - delta_v
+    and, for Gaussian noise, on the round's own sums of squares, of which its means are independent. Put U' = max(U,
+    s²): given all that, y'theta_k has mean y'theta and variance at most v_k' = v_k(U'), so that where all y_k'theta <=
+    0 the wealth of `log_wealth` is below a nonnegative supermartingale that starts at one, and reaches 1/p with
+    probability at most p. On the event U >= s² in all rounds, of probability at least 1 - delta_v
     (`variance_upper_ends`; delta_v = delta/10, 0 for known variances), U' = U. Best arm: item z is dropped once the
     wealth of the bets on y_k = L_k - z reaches 1/delta_m, delta_m = delta - delta_v. All of these are bets against one
-    hypothesis, that z is a best item: it implies (L_k - z)'theta <= 0 for every k. So a best item is lost, and an answer
-    that is not a best item given, with probability at most delta_m, however many items there are. Level sets: item z is
-    placed above (below) once the wealth of z'theta - alpha (its negative) reaches |Z|/delta_m; each item has one wrong
-    side. Rewards in a range: other bets in place of these, which use no variances, and delta_v = 0. Epsilon: see
-    `_good_best_arm` and `_good_level_set`.
+    hypothesis, that z is a best item: it implies (L_k - z)'theta <= 0 for every k. So a best item is lost, and an
+    answer that is not a best item given, with probability at most delta_m, however many items there are. Level sets:
+    item z is placed above (below) once the wealth of z'theta - alpha (its negative) reaches |Z|/delta_m; each item has
+    one wrong side. Rewards in a range: other bets in place of these, which use no variances, and delta_v = 0. Epsilon:
+    see `_good_best_arm` and `_good_level_set`.
 
+    References
+    ----------
     Beyond the paper; the tools are those of Robbins (1970), method of mixtures, and Howard et al. (2021).
 
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> world = cd.instances.soare()
     >>> algo = cd.identification.MartingaleElimination(world.arms, variance_bounds=(0.1, 100.0))
@@ -131,6 +161,7 @@ class MartingaleElimination(Identifier):
 
     @property
     def assumption(self) -> str:
+        """What the promise rests on, in words that follow "if"."""
         if self._range is not None:
             return self._range.assumption
         if self.known_variances is not None:
@@ -203,7 +234,13 @@ class MartingaleElimination(Identifier):
         self._planner.exploring = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Who was left and who led, the open batch's design, and the one that explores."""
+        """Who was left and who led, the open batch's design, and the one that explores.
+
+        Returns
+        -------
+        dict
+            Plain data, for `load_state_dict`.
+        """
         exploring = self._planner.exploring
         return super().state_dict() | {
             "leader": self._leader,
@@ -217,7 +254,18 @@ class MartingaleElimination(Identifier):
         self._planner.exploring = None if exploring is None else unpacked(exploring, self.n_arms)
 
     def counts_refused(self, came: Counts) -> str | None:
-        """Nothing is refused: bets hold for all numbers of results that chance decided."""
+        """Nothing is refused: bets hold for all numbers of results that chance decided.
+
+        Parameters
+        ----------
+        came : array of int64, shape (n,)
+            Results of each arm.
+
+        Returns
+        -------
+        str or None
+            None.
+        """
         return None
 
     def _learn(self, observations: Observations) -> None:
@@ -367,6 +415,11 @@ class MartingaleElimination(Identifier):
         Best arm: with probability at least 1 - a no best item is ever ruled out with confidence 1 - a or more, and no
         leader that is not best ever has that confidence. (Given several best items, the former holds for each.) Level
         sets: with probability at least 1 - a no item is ever put on its wrong side with confidence 1 - a or more.
+
+        Returns
+        -------
+        Confidence
+            Of the answer, and of each item.
         """
         if isinstance(self.objective, BestArm):
             p = np.minimum(1.0, self.delta_v + np.exp(-self._bets.best))

@@ -65,45 +65,175 @@ class ItemPartition:
 
 @dataclass(frozen=True)
 class BestArm:
-    """Find argmax over items z of z'theta: tell the items apart until one is left."""
+    """Find argmax over items z of z'theta: tell the items apart until one is left.
+
+    Examples
+    --------
+    >>> BestArm()
+    BestArm()
+    """
 
     def mistakes(self, items: Items) -> int:
-        """How many hypotheses an error can come from: an item is dropped when "it is the best" is rejected."""
+        """How many hypotheses an error can come from.
+
+        An item is dropped when "it is the best" is rejected.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+
+        Returns
+        -------
+        int
+            A number of union bounds.
+        """
         return 1
 
     def start(self, items: Items) -> ItemPartition:
-        """Everything undecided."""
+        """What is known before anything was measured.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+
+        Returns
+        -------
+        ItemPartition
+            Undecided but for items that are zero, in level sets.
+        """
         return ItemPartition(np.arange(len(items.values)), NONE, NONE)
 
     def settled(self, items: Items, known: ItemPartition) -> bool:
-        """Whether one item is left, or copies of one."""
+        """Whether the answer is known.
+
+        One item is left, or copies of one.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+
+        Returns
+        -------
+        bool
+            Whether nothing is left to tell.
+        """
         group = items.group[known.undecided]
         return bool(np.all(group == group[0]))
 
     def allocation(self, arms: Any, items: Items, known: ItemPartition, noise_variance: Floats) -> DesignProblem:
-        """The XY-allocation on the surviving items, one of each that are equal."""
+        """The problem whose design tells what is undecided best.
+
+        The XY-allocation on the surviving items, one of each that are equal.
+
+        Parameters
+        ----------
+        arms : Arms or array
+            What can be measured.
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+        noise_variance : array, shape (n,)
+            VARIANCES.
+
+        Returns
+        -------
+        DesignProblem
+            For `solve`.
+        """
         rows = items.values[items.one_of_each(known.undecided)]
         return DesignProblem.xy_allocation(arms, rows, noise_variance=noise_variance)
 
     def decide(self, items: Items, known: ItemPartition, theta: Floats, accuracy: float) -> ItemPartition:
-        """Drop every item that another survivor beats by more than `accuracy` under theta, with all its copies."""
+        """What an estimate of a given accuracy settles.
+
+        Every item that another survivor beats by more than the accuracy is dropped, with all its copies.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What was known of them.
+        theta : array, shape (d,)
+            The estimate.
+        accuracy : float
+            How far the differences, or values, that it gives may be off.
+
+        Returns
+        -------
+        ItemPartition
+            What is known then.
+        """
         first = items.one_of_each(known.undecided)
         scores = items.values[first] @ theta
         left = items.group[first[scores.max() - scores <= accuracy]]
         return replace(known, undecided=known.undecided[np.isin(items.group[known.undecided], left)])
 
     def conclude(self, items: Items, known: ItemPartition, theta: Floats) -> ItemPartition:
-        """What theta alone says: the best item, and its copies, are left."""
+        """What an estimate alone says, right or wrong.
+
+        The best item, and its copies, are left.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What was known of them.
+        theta : array, shape (d,)
+            The estimate.
+
+        Returns
+        -------
+        ItemPartition
+            Nothing undecided.
+        """
         first = items.one_of_each(known.undecided)
         best = items.group[first[int(np.argmax(items.values[first] @ theta))]]
         return replace(known, undecided=known.undecided[items.group[known.undecided] == best])
 
     def answer(self, items: Items, known: ItemPartition) -> tuple[int, ...]:
-        """The survivors."""
+        """The answer as far as it is known.
+
+        The survivors.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+
+        Returns
+        -------
+        tuple of int
+            Indices of items.
+        """
         return as_tuple(known.undecided)
 
     def gaps(self, items: Items, theta: Floats) -> Floats:
-        """(m,): how far each item is from being the answer, (z* - z)'theta; zero for the best item and its copies."""
+        """How far each item is from changing the answer.
+
+        (z* - z)'theta; zero for the best item and its copies.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        theta : array, shape (d,)
+            The coefficients.
+
+        Returns
+        -------
+        array, shape (m,)
+            In the units of the rewards.
+        """
         best = int(np.argmax(items.values @ theta))
         gaps = (items.values[best] - items.values) @ theta
         return np.where(items.group == items.group[best], 0.0, gaps)
@@ -111,9 +241,28 @@ class BestArm:
     def oracle(
         self, arms: Any, items: Items, theta: Floats, noise_variance: Floats, epsilon: float = 0.0
     ) -> DesignProblem | None:
-        """The best-arm oracle on the items more than epsilon worse than the best; None where there are none.
+        """The oracle's problem on the items that matter.
 
-        Copies of the best item are left out. Raises InputError where different items tie for the best.
+        The best-arm oracle on the items more than epsilon worse than the best; copies of the best item are left out.
+        Raises InputError where different items tie for the best.
+
+        Parameters
+        ----------
+        arms : Arms or array
+            What can be measured.
+        items : Items
+            All items.
+        theta : array, shape (d,)
+            The true coefficients.
+        noise_variance : array, shape (n,)
+            VARIANCES.
+        epsilon : float
+            Items no further than this from the answer's edge do not matter.
+
+        Returns
+        -------
+        DesignProblem or None
+            None where no item matters.
         """
         gaps, group = self.gaps(items, theta), items.group
         best = int(np.argmax(items.values @ theta))
@@ -124,15 +273,44 @@ class BestArm:
         return DesignProblem.best_arm_oracle(arms, items.values[chosen], theta=theta, noise_variance=noise_variance)
 
     def true_answer(self, items: Items, theta: Floats) -> NDArray[np.bool_]:
-        """(m,): whether an item is a maximiser, or equal to one up to rounding."""
+        """Which items are the answer.
+
+        A maximiser, or equal to one up to rounding.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        theta : array, shape (d,)
+            The true coefficients.
+
+        Returns
+        -------
+        array of bool, shape (m,)
+            True for those.
+        """
         means = items.values @ theta
         return np.isin(items.group, items.group[means == means.max()])
 
     def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> tuple[list[str], Floats]:
-        """What measurements in a row space leave open among the undecided: in words, and as directions (k, d).
+        """What measurements in a row space leave open among the undecided.
 
-        Items whose parts outside the space agree can be told apart; from the largest such class, one item is named against
-        every item of the other classes.
+        Items whose parts outside the space agree can be told apart; from the largest such class, one item is named
+        against every item of the other classes.
+
+        Parameters
+        ----------
+        space : RowSpace
+            What the measurements tell.
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+
+        Returns
+        -------
+        pair
+            The items in words, and the directions (k, d).
         """
         undecided = known.undecided
         values = items.values[undecided]
@@ -149,8 +327,15 @@ class BestArm:
 
 @dataclass(frozen=True)
 class LevelSet:
-    """Find every item z with z'theta > threshold, in the units of the measurements: place every item on one side.
+    """Find every item z with z'theta above a threshold: place every item on one side.
 
+    Parameters
+    ----------
+    threshold : float
+        In the units of the measurements.
+
+    Examples
+    --------
     >>> LevelSet(0.9)
     LevelSet(threshold=0.9)
     """
@@ -164,31 +349,125 @@ class LevelSet:
         object.__setattr__(self, "threshold", threshold)
 
     def mistakes(self, items: Items) -> int:
-        """How many hypotheses an error can come from: every item has one wrong side."""
+        """How many hypotheses an error can come from.
+
+        Every item has one wrong side.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+
+        Returns
+        -------
+        int
+            A number of union bounds.
+        """
         return len(items.values)
 
     def start(self, items: Items) -> ItemPartition:
-        """Everything undecided but items that are zero, up to rounding: their value is 0 without a measurement."""
+        """What is known before anything was measured.
+
+        Items that are zero, up to rounding, have the value 0 without a measurement.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+
+        Returns
+        -------
+        ItemPartition
+            Undecided but for items that are zero, in level sets.
+        """
         known = np.flatnonzero(items.zero)
         above, below = (known, NONE) if self.threshold < 0 else (NONE, known)
         return ItemPartition(np.flatnonzero(~items.zero), above, below)
 
     def settled(self, items: Items, known: ItemPartition) -> bool:
-        """Whether every item is placed."""
+        """Whether the answer is known.
+
+        Every item is placed.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+
+        Returns
+        -------
+        bool
+            Whether nothing is left to tell.
+        """
         return known.undecided.size == 0
 
     def allocation(self, arms: Any, items: Items, known: ItemPartition, noise_variance: Floats) -> DesignProblem:
-        """The allocation that estimates the undecided items best."""
+        """The problem whose design tells what is undecided best.
+
+        The allocation that estimates the undecided items best.
+
+        Parameters
+        ----------
+        arms : Arms or array
+            What can be measured.
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+        noise_variance : array, shape (n,)
+            VARIANCES.
+
+        Returns
+        -------
+        DesignProblem
+            For `solve`.
+        """
         rows = items.values[known.undecided]
         return DesignProblem.level_set_allocation(arms, rows, noise_variance=noise_variance)
 
     def decide(self, items: Items, known: ItemPartition, theta: Floats, accuracy: float) -> ItemPartition:
-        """Place every item whose value under theta is more than `accuracy` away from the threshold."""
+        """What an estimate of a given accuracy settles.
+
+        Every item whose value is more than the accuracy away from the threshold is placed.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What was known of them.
+        theta : array, shape (d,)
+            The estimate.
+        accuracy : float
+            How far the differences, or values, that it gives may be off.
+
+        Returns
+        -------
+        ItemPartition
+            What is known then.
+        """
         distance = items.values[known.undecided] @ theta - self.threshold
         return self.place(known, distance > accuracy, distance < -accuracy)
 
     def place(self, known: ItemPartition, above: NDArray[np.bool_], below: NDArray[np.bool_]) -> ItemPartition:
-        """Move undecided items, marked in their order, to their sides; above wins where both are marked."""
+        """Move undecided items to their sides; above wins where both are marked.
+
+        Parameters
+        ----------
+        known : ItemPartition
+            What was known.
+        above : array of bool
+            Marks, in the order of the undecided items.
+        below : array of bool
+            Likewise.
+
+        Returns
+        -------
+        ItemPartition
+            What is known then.
+        """
         items = known.undecided
         below = below & ~above
         return ItemPartition(
@@ -198,24 +477,90 @@ class LevelSet:
         )
 
     def conclude(self, items: Items, known: ItemPartition, theta: Floats) -> ItemPartition:
-        """What theta alone says: every undecided item is placed on the side of its estimate."""
+        """What an estimate alone says, right or wrong.
+
+        Every undecided item is placed on the side of its estimate.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What was known of them.
+        theta : array, shape (d,)
+            The estimate.
+
+        Returns
+        -------
+        ItemPartition
+            Nothing undecided.
+        """
         above = items.values[known.undecided] @ theta > self.threshold
         return self.place(known, above, ~above)
 
     def answer(self, items: Items, known: ItemPartition) -> tuple[int, ...]:
-        """The items placed above."""
+        """The answer as far as it is known.
+
+        The items placed above.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+
+        Returns
+        -------
+        tuple of int
+            Indices of items.
+        """
         return as_tuple(known.above)
 
     def gaps(self, items: Items, theta: Floats) -> Floats:
-        """(m,): how far each item is from the threshold, |z'theta - threshold|."""
+        """How far each item is from changing the answer.
+
+        |z'theta - threshold|.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        theta : array, shape (d,)
+            The coefficients.
+
+        Returns
+        -------
+        array, shape (m,)
+            In the units of the rewards.
+        """
         return np.asarray(np.abs(items.values @ theta - self.threshold))
 
     def oracle(
         self, arms: Any, items: Items, theta: Floats, noise_variance: Floats, epsilon: float = 0.0
     ) -> DesignProblem | None:
-        """The level-set oracle on the items more than epsilon from the threshold; None where there are none.
+        """The oracle's problem on the items that matter.
 
-        Zero items need no measurement and are left out. Raises InputError for an item on the threshold.
+        The level-set oracle on the items more than epsilon from the threshold; zero items need no measurement and are
+        left out. Raises InputError for an item on the threshold.
+
+        Parameters
+        ----------
+        arms : Arms or array
+            What can be measured.
+        items : Items
+            All items.
+        theta : array, shape (d,)
+            The true coefficients.
+        noise_variance : array, shape (n,)
+            VARIANCES.
+        epsilon : float
+            Items no further than this from the answer's edge do not matter.
+
+        Returns
+        -------
+        DesignProblem or None
+            None where no item matters.
         """
         wanted = ~items.zero & (self.gaps(items, theta) > epsilon if epsilon > 0 else True)
         if not wanted.any():
@@ -225,11 +570,43 @@ class LevelSet:
         )
 
     def true_answer(self, items: Items, theta: Floats) -> NDArray[np.bool_]:
-        """(m,): whether z'theta > threshold."""
+        """Which items are the answer.
+
+        z'theta > threshold.
+
+        Parameters
+        ----------
+        items : Items
+            All items.
+        theta : array, shape (d,)
+            The true coefficients.
+
+        Returns
+        -------
+        array of bool, shape (m,)
+            True for those.
+        """
         return np.asarray(items.values @ theta > self.threshold)
 
     def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> tuple[list[str], Floats]:
-        """The undecided items that measurements in a row space cannot place: in words, and as directions (k, d)."""
+        """What measurements in a row space leave open among the undecided.
+
+        Those that they cannot place.
+
+        Parameters
+        ----------
+        space : RowSpace
+            What the measurements tell.
+        items : Items
+            All items.
+        known : ItemPartition
+            What is known of them.
+
+        Returns
+        -------
+        pair
+            The items in words, and the directions (k, d).
+        """
         values = items.values[known.undecided]
         outside = np.flatnonzero(~space.contains(values))
         return [f"on which side of the threshold item {known.undecided[k]} lies" for k in outside], values[outside]
@@ -246,11 +623,27 @@ def checked_objective(objective: Any) -> Objective:
 
 
 def true_answer(objective: Objective, items: ArrayLike, theta: ArrayLike) -> tuple[int, ...]:
-    """The items that answer the objective when theta is known: indices in increasing order.
+    """The items that answer the objective when theta is known.
 
     BestArm: every maximiser of z'theta (one index unless items tie exactly), and items equal to one up to rounding.
     LevelSet: every item with z'theta > threshold (possibly none).
 
+    Parameters
+    ----------
+    objective : BestArm or LevelSet
+        What is asked.
+    items : array_like, shape (m, d)
+        What it is asked about.
+    theta : array_like, shape (d,)
+        The true coefficients.
+
+    Returns
+    -------
+    tuple of int
+        Indices in increasing order.
+
+    Examples
+    --------
     >>> true_answer(BestArm(), [[1.0, 0.0], [0.0, 1.0]], [0.2, 0.7])
     (1,)
     >>> true_answer(LevelSet(0.1), [[1.0, 0.0], [0.0, 1.0]], [0.2, 0.7])

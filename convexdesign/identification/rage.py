@@ -26,13 +26,38 @@ ROUNDS_SHARE = 0.5
 class GapElimination(Identifier):
     """Rounds l = 1, 2, ...: estimate what is undecided to accuracy 2^-l, and drop what differs by more.
 
-    The number of pulls is tau = c 4^l q log(4 l² |Z| / delta_r) in the proportions w of the design, rounded up, with |Z|
-    the number of ALL items and q the worst variance of exactly these proportions, so that an inexact design costs
-    samples, never validity. If the true variances are at most c/2 times the plugged-in ones, each direction is then
-    off by more than 2^-l with probability at most 2 exp(-log(4 l² |Z| / delta_r)) = delta_r / (2 l² |Z|), and in all
-    rounds and directions together with probability at most (pi²/12) delta_r < delta_r, the rounds' half of delta.
+    The number of pulls is tau = c 4^l q log(4 l² |Z| / delta_r) in the proportions w of the design, rounded up, with
+    |Z| the number of ALL items and q the worst variance of exactly these proportions, so that an inexact design costs
+    samples, never validity. If the true variances are at most c/2 times the plugged-in ones, each direction is then off
+    by more than 2^-l with probability at most 2 exp(-log(4 l² |Z| / delta_r)) = delta_r / (2 l² |Z|), and in all rounds
+    and directions together with probability at most (pi²/12) delta_r < delta_r, the rounds' half of delta.
 
-    Source: Fiez, Jain, Jamieson and Ratliff (2019); Weltz et al. (2023), section 4 and appendices F and G.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), optional
+        What is asked about; the arms by default.
+    objective : BestArm or LevelSet
+        What is to be found.
+    delta : float
+        The answer may be wrong with this probability.
+    epsilon : float
+        Settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples : int, optional
+        Never ask for more pulls than this in all (2^62 where there is none).
+    rng : numpy.random.Generator or int, optional
+        Accepted everywhere, used where something is random.
+
+    References
+    ----------
+    Fiez, Jain, Jamieson and Ratliff (2019); Weltz et al. (2023), section 4 and appendices F and G.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> [issubclass(kind, GapElimination) for kind in (cd.identification.Rage, cd.identification.HRage)]
+    [True, True]
     """
 
     def __post_init__(self) -> None:
@@ -62,7 +87,18 @@ class GapElimination(Identifier):
         return self._allocated(self._undecided, variances)
 
     def counts_refused(self, came: Counts) -> str | None:
-        """More pulls than asked for only make a round more accurate than it must be; fewer do not."""
+        """Why other numbers of results cannot be used: more make a round more accurate than it must be; fewer do not.
+
+        Parameters
+        ----------
+        came : array of int64, shape (n,)
+            Results of each arm.
+
+        Returns
+        -------
+        str or None
+            The reason; None where they can.
+        """
         fewer = self._planned is not None and bool((came < self._planned).any())
         return "every round needs at least the pulls that were asked for" if fewer else None
 
@@ -83,8 +119,32 @@ class Rage(GapElimination):
 
     Designs and estimates are unweighted (ordinary least squares), and every round is as long as the largest variance
     requires: valid whatever the variances below the bound are, and up to kappa = max s²/min s² times too long.
-    Other arguments as in `Identifier`. Source: Fiez et al. (2019); Weltz et al. (2023), appendix I, algorithm RAGE.
 
+    Parameters
+    ----------
+    arms : array_like, shape (n, d)
+        What can be measured.
+    items : array_like, shape (m, d), optional
+        What is asked about; the arms by default.
+    objective : BestArm or LevelSet
+        What is to be found.
+    delta : float
+        The answer may be wrong with this probability.
+    variance_bounds : pair of float
+        (low, high) on the noise VARIANCES; only high is used.
+    epsilon : float
+        Settle for an answer that is right up to epsilon (units of the rewards).
+    max_samples : int, optional
+        Never ask for more pulls than this in all (2^62 where there is none).
+    rng : numpy.random.Generator or int, optional
+        Accepted everywhere, used where something is random.
+
+    References
+    ----------
+    Fiez et al. (2019); Weltz et al. (2023), appendix I, algorithm RAGE.
+
+    Examples
+    --------
     >>> import convexdesign as cd
     >>> world = cd.instances.soare(kappa=2.0)
     >>> algo = cd.identification.Rage(world.arms, delta=0.05, variance_bounds=(1.0, 2.0))
@@ -106,6 +166,7 @@ class Rage(GapElimination):
 
     @property
     def assumption(self) -> str:
+        """What the promise rests on, in words that follow "if"."""
         return noise_up_to(f"{self._most:g}")
 
     def _variances_assumed(self) -> tuple[Any, Any]:

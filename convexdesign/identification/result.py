@@ -31,11 +31,31 @@ class Status(Enum):
 class Result:
     """What was found, and at what cost.
 
-    answer: indices of items, increasing; the best item (all its copies, equal up to rounding), or every item above the
-    threshold; empty where the status is UNDECIDED. survivors: items not eliminated, or not placed. above, below:
-    items placed on a side of the threshold, each with its proof (level sets only). samples: all pulls, those of
-    the burn-in included. epsilon: 0 unless the status is EPSILON_GOOD. p_value: of the answer being wrong, valid whenever
-    the run ended; None where the algorithm has none. assumption: what all of this rests on, in words that follow "if".
+    Parameters
+    ----------
+    answer : tuple of int
+        Indices of items, increasing; the best item (all its copies, equal up to rounding), or every item above the
+        threshold; empty where the status is UNDECIDED.
+    status : Status
+        What the answer is worth.
+    survivors : tuple of int
+        Items not eliminated, or not placed.
+    above, below : tuple of int
+        Items placed on a side of the threshold, each with its proof (level sets only).
+    samples : int
+        All pulls, those of the burn-in included.
+    burn_in_samples : int
+        Those of the burn-in.
+    rounds : int
+        How many there were.
+    delta : float
+        The probability of an error that was allowed.
+    epsilon : float
+        0 unless the status is EPSILON_GOOD.
+    p_value : float, optional
+        Of the answer being wrong, valid whenever the run ended; None where the algorithm has none.
+    assumption : str
+        What all of this rests on, in words that follow "if".
     """
 
     answer: tuple[int, ...]
@@ -56,9 +76,16 @@ class Result:
 class Confidence:
     """What is known at some moment; every claim with confidence 1 - a is right, at all times, but with probability a.
 
-    answer: the best guess, indices of items (all copies of it). answer_confidence: that all of it is right. items (m,):
-    best arm, that the item is not the best (for the leader and its copies: that it is); level set, that the item is on
-    the side where the best guess has it. At least 0; below 1 by delta/10 or more where the variances were estimated.
+    Parameters
+    ----------
+    answer : tuple of int
+        The best guess, indices of items (all copies of it).
+    answer_confidence : float
+        That all of it is right.
+    items : array, shape (m,)
+        Best arm: that the item is not the best (for the leader and its copies: that it is); level set: that the item is
+        on the side where the best guess has it. At least 0; below 1 by delta/10 or more where the variances were
+        estimated.
     """
 
     answer: tuple[int, ...]
@@ -70,10 +97,30 @@ class Confidence:
 class Round:
     """One round after it was told: the design, what was pulled, what was estimated, who is left.
 
-    number: 1, 2, ... . accuracy: how far the estimates may be off (nan where the algorithm has no such promise).
-    weights (n,), value and gap: the design used, its worst variance per unit of sampling and certified relative gap.
-    counts (n,): pulls. theta (d,), estimates (m,): z'theta-hat of ALL items. survivors, above, below: after the round.
-    samples: all pulls so far. p_value: of the leader, where the algorithm has one.
+    Parameters
+    ----------
+    number : int
+        1, 2, ...
+    accuracy : float
+        How far the estimates may be off (nan where the algorithm has no such promise).
+    weights : array, shape (n,)
+        The design used.
+    value : float
+        Its worst variance per unit of sampling.
+    gap : float
+        Its certified relative gap.
+    counts : array of int64, shape (n,)
+        Pulls.
+    theta : array, shape (d,)
+        The estimate.
+    estimates : array, shape (m,)
+        Of ALL items, z'theta-hat.
+    survivors, above, below : array of int
+        Items after the round.
+    samples : int
+        All pulls so far.
+    p_value : float
+        Of the leader, where the algorithm has one.
     """
 
     number: int
