@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from convexdesign.algorithms import ALGORITHMS, Algorithm
 from convexdesign.errors import InputError
 
-__all__ = ["FOR_EXPERIMENTS", "choices", "named"]
+__all__ = ["FOR_EXPERIMENTS", "choices", "named", "noise_of"]
 
 # Those that are told nothing of the truth.
 FOR_EXPERIMENTS = {name: line for name, line in ALGORITHMS.items() if not line.knows_theta}
@@ -25,3 +27,15 @@ def named(name: str, algorithms: dict[str, Algorithm], budget: int | None) -> Al
         own = ", ".join(other for other, known in algorithms.items() if "budget" in known.options)
         raise InputError(f"--budget is {own}'s alone; limit {name} by --max-samples")
     return line
+
+
+def noise_of(line: Algorithm, noise: str, reward_range: tuple[float, float] | None) -> dict[str, Any]:
+    """The options that say what the rewards are; InputError where the algorithm is for Gaussian noise alone."""
+    if "noise" not in line.options and (noise != "gaussian" or reward_range is not None):
+        able = ", ".join(name for name, known in FOR_EXPERIMENTS.items() if "reward_range" in known.options)
+        raise InputError(
+            f"--noise {noise}: {line.name} takes gaussian noise alone, up to --variance-bounds; use {able}"
+        )
+    if reward_range is not None and "reward_range" not in line.options:
+        raise InputError(f"--reward-range: {line.name} does not hold for rewards known by their range; use martingale")
+    return {"noise": noise} | ({} if reward_range is None else {"reward_range": reward_range})

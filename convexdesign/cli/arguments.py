@@ -36,6 +36,14 @@ Weights = Annotated[Path | None, option("--weights", metavar="CSV", help="Propor
 Counts = Annotated[Path | None, option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")]
 Delta = Annotated[float, option("--delta", help="The probability of error allowed.")]
 BurnIn = Annotated[str, option("--burn-in", help="Of h-rage: sharp, adaptive, paper or released.")]
+RewardRange = Annotated[
+    tuple[float, float] | None,
+    option(
+        "--reward-range",
+        metavar="LOW HIGH",
+        help="Of --noise bernoulli: the two values of rewards, 0 and 1 if left out. Of --noise bounded: all lie between.",
+    ),
+]
 Budget = Annotated[
     int | None, option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess.")
 ]

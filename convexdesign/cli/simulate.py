@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from convexdesign.cli.arguments import (
     Jobs,
     ProblemOptions,
     Progress,
+    RewardRange,
     Seed,
     option,
     with_problem_options,
@@ -74,7 +75,15 @@ def simulate(
         int | None, option("--max-samples", metavar="N", help="Give up a run before it takes more.")
     ] = None,
     budget: Budget = None,
-    noise: Annotated[str, option("--noise", help="gaussian, uniform or symmetric-beta.")] = "gaussian",
+    noise: Annotated[
+        str,
+        option(
+            "--noise",
+            help="gaussian, uniform or symmetric-beta about the means; bernoulli (one of two values, with the variances that "
+            "the means say) or bounded (beta laws between two values).",
+        ),
+    ] = "gaussian",
+    reward_range: RewardRange = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     progress: Progress = True,
@@ -93,16 +102,19 @@ def simulate(
     names = list(dict.fromkeys(name.strip() for given in algorithm for name in given.split(",")))
     for name in names:
         named(name, ALGORITHMS, budget)
-    world = world_of(read_problem(stated), noise)
+    world = world_of(read_problem(stated), noise, reward_range)
+    if world.reward_range is not None and (variance_bounds is not None or known_variances):
+        raise InputError(f"--noise {noise} rests on no variances; leave --variance-bounds and --known-variances out")
     least, most = float(world.noise_variance.min()), float(world.noise_variance.max())
     told: dict[str, Any] = {
         "delta": delta,
         "epsilon": epsilon,
         "max_samples": max_samples,
-        "variance_bounds": variance_bounds or (least, most),
+        "variance_bounds": None if world.reward_range is not None else variance_bounds or (least, most),
         "known_variances": world.noise_variance if known_variances else None,
         "burn_in": burn_in,
-        "noise": "gaussian" if noise == "gaussian" else "sub-gaussian",
+        "noise": noise if noise == "gaussian" or world.reward_range is not None else "sub-gaussian",
+        "reward_range": world.reward_range,
         "budget": budget,
         "theta": world.theta,
         "noise_variance": world.noise_variance,
@@ -127,6 +139,7 @@ class World:
     noise_variance: np.ndarray[Any, Any]
     noise: str
     truth: tuple[int, ...]
+    reward_range: tuple[float, float] | None = None
 
     @property
     def arms(self) -> Any:
@@ -137,7 +150,7 @@ class World:
         return self.problem.stated.items
 
 
-def world_of(problem: DesignProblem, noise: str) -> World:
+def world_of(problem: DesignProblem, noise: str, reward_range: tuple[float, float] | None = None) -> World:
     """The truth behind an oracle problem; InputError for other kinds, and for what identification does not take."""
     import numpy as np
 
@@ -159,11 +172,21 @@ def world_of(problem: DesignProblem, noise: str) -> World:
     objective = BestArm() if threshold is None else LevelSet(threshold)
     variance = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
     truth = true_answer(objective, items.values, theta)
-    return World(problem, objective, theta, variance, noise, truth)
+    world = World(problem, objective, theta, variance, noise, truth, reward_range)
+    if noise == "bernoulli" and problem.noise_variance is not None:
+        raise InputError("--noise bernoulli: the means say the variances; leave the noise variances out of the problem")
+    made = environment(world, np.random.default_rng(0))  # what cannot be simulated is refused here
+    return replace(world, noise_variance=made.noise_variance, reward_range=made.reward_range)
 
 
 def build(name: str, world: World, told: dict[str, Any], rng: np.random.Generator) -> Identifier:
     """The algorithm of a name, fresh, told what it takes of all that is to be told; oracles the truth."""
+    line, ends = ALGORITHMS[name], world.reward_range
+    if ends is not None and line.knows_theta:
+        told = told | {"confirm_noise": True}  # it knows the variances of whatever rewards there are
+    elif ends is not None and "noise" not in line.options:
+        proxy = (ends[1] - ends[0]) ** 2 / 4.0
+        told = told | {"variance_bounds": (proxy, proxy)}
     return ALGORITHMS[name].make(world.arms, world.items, world.objective, rng=rng, **told)
 
 
@@ -171,7 +194,10 @@ def environment(world: World, rng: np.random.Generator) -> LinearEnvironment:
     """The world to measure."""
     from convexdesign.simulation import LinearEnvironment
 
-    return LinearEnvironment(world.arms, world.theta, world.noise_variance, noise=world.noise, rng=rng)
+    variance = None if world.noise == "bernoulli" else world.noise_variance
+    return LinearEnvironment(
+        world.arms, world.theta, variance, noise=world.noise, rng=rng, reward_range=world.reward_range
+    )
 
 
 class Watched:
@@ -297,7 +323,8 @@ def document(
         "delta": told["delta"],
         "epsilon": told["epsilon"],
         "noise": world.noise,
-        "variance_bounds": list(told["variance_bounds"]),
+        "reward_range": None if world.reward_range is None else list(world.reward_range),
+        "variance_bounds": None if told["variance_bounds"] is None else list(told["variance_bounds"]),
         "known_variances": told["known_variances"] is not None,
         "replications": replications,
         "seed": seed,
@@ -308,7 +335,7 @@ def document(
 
 def show(table: pd.DataFrame, world: World, told: dict[str, Any], replications: int, bound: float | None) -> None:
     """The table for a reader."""
-    names, (low, high) = world.items.names, told["variance_bounds"]
+    names, bounds = world.items.names, told["variance_bounds"]
     answer = ", ".join(str(i) if names is None else names[i] for i in world.truth) or "no item"
     what = "the best item" if world.problem.kind == KINDS[0] else f"items above {world.objective.threshold:g}"
     print_line(f"{what}: {answer}; {counted(world.problem.n_arms, 'arm')}, {counted(world.items.n, 'item')}")
@@ -316,7 +343,9 @@ def show(table: pd.DataFrame, world: World, told: dict[str, Any], replications: 
     least = "" if bound is None else f"; no algorithm needs fewer than {bound:,.0f} on average"
     known = told["known_variances"] is not None
     variances = "known variances where an algorithm uses them" if known else "variances unknown"
-    print_line(f"{variances}, bounds {low:g} to {high:g}{least}")
+    low, high = bounds or world.reward_range or (0.0, 0.0)
+    within = f"{'bounds' if bounds else 'rewards from'} {low:g} to {high:g}"
+    print_line(f"{variances}, {within}{least}")
     print_line()
     columns = ("algorithm", "samples", "std. error", "of them burn-in", "rounds", "errors", "undecided", "void")
     print_table(

@@ -20,6 +20,7 @@ from convexdesign.experiment import snapshot
 from convexdesign.experiment.changes import amendment, arrival, missing, withdrawal
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.ledger import Ledger, Phase
+from convexdesign.experiment.noise import refuse_two_values, told_of_round
 from convexdesign.experiment.packing import summary
 from convexdesign.experiment.parsing import checked_key, checked_note, reward_rows, summary_under
 from convexdesign.experiment.reading import ReadOnlyStore
@@ -342,7 +343,8 @@ class Experiment:
         Raises
         ------
         InputError
-            For numbers that are not finite, unknown arms, more pulls than asked.
+            For numbers that are not finite, unknown arms, more pulls than asked; for rewards of two values where the
+            algorithm's noise is another and was not confirmed (`confirm_noise`).
         ConflictError
             Where a key is known with other content.
         StoreError
@@ -374,6 +376,7 @@ class Experiment:
             raise InputError("a dry run undoes all that is done together with it; do it by itself")
         results = []
         with self._writing() as write:
+            before = told_of_round(self._ledger)
             if flag(as_arrived, "as_arrived"):
                 # Before any of their values: numbers first.
                 for number in dict.fromkeys(part.batch for part in parts):
@@ -386,6 +389,8 @@ class Experiment:
                     write(PendingEvent(EventKind.TOLD, new.record()))
                 elif new is not None:
                     write(PendingEvent(EventKind.SUMMARISED, {"key": new.key} | content_record(new.observed)))
+            if told_of_round(self._ledger) > before:
+                refuse_two_values(self._ledger, self._replay.follow(self._ledger), before)
             if dry_run:
                 raise _DryRun
             self._close_round(write)

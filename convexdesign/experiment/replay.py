@@ -40,6 +40,7 @@ class Replay:
         """The algorithm after all steps of the ledger."""
         if self.algorithm is None or not self._is_prefix(ledger.steps):
             self.algorithm, self.violations, self._done = algorithm_from(ledger.specification), [], []
+            self.algorithm.refuses_two_values = False  # what is recorded is warned of
         try:
             return self._catch_up(self.algorithm, ledger.steps)
         except BaseException:

@@ -18,8 +18,11 @@ __all__ = ["algorithm_from", "describe"]
 
 # What arguments were before they existed, for stores that are older.
 BEFORE: dict[str, dict[str, Any]] = {"h-rage": {"margin": "fixed"}}
-# Arguments that older stores have not, left out where they are not given: equal experiments are described alike.
-LATER = ("reward_range",)
+# Arguments that older stores have not, left out where they are these: equal experiments are described alike.
+LATER: dict[str, dict[str, Any]] = {
+    "martingale": {"reward_range": None},
+    "rage": {"noise": "gaussian", "reward_range": None},
+}
 # Arms are kept in the store as they are; more numbers than this do not belong into an event.
 MOST_NUMBERS = 5_000_000
 
@@ -41,7 +44,8 @@ def describe(algorithm: Any) -> dict[str, Any]:
     numbers = arms.values.size + items.values.size
     if numbers > MOST_NUMBERS:
         raise InputError(f"arms and items are {numbers} numbers; a store takes up to {MOST_NUMBERS}")
-    options = {name: _plain(getattr(algorithm, name)) for name in line.options}
+    options, later = {name: _plain(getattr(algorithm, name)) for name in line.options}, LATER.get(line.name, {})
+    confirmed = {"confirm_noise": True} if algorithm.confirm_noise else {}
     return {
         "algorithm": line.name,
         "arms": _rows(arms),
@@ -51,7 +55,8 @@ def describe(algorithm: Any) -> dict[str, Any]:
         "epsilon": algorithm.epsilon,
         "max_samples": algorithm.max_samples,
         "rng": _plain(algorithm.rng.bit_generator.state),
-        "options": {name: value for name, value in options.items() if value is not None or name not in LATER},
+        "options": {name: value for name, value in options.items() if name not in later or value != later[name]},
+        **confirmed,
     }
 
 
@@ -78,6 +83,7 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
         epsilon=specification["epsilon"],
         max_samples=limit,
         rng=_generator(specification["rng"]),
+        confirm_noise=specification.get("confirm_noise", False),
         **chosen,
     )
 

@@ -14,6 +14,7 @@ __all__ = [
     "LEVEL",
     "VOID",
     "GuaranteeWarning",
+    "and_more",
     "arm_name",
     "assumption_violation",
     "contradicted_arms",
@@ -48,9 +49,8 @@ def assumption_violation(
     half = level / 2.0
     bad = contradicted_arms(batch, low, high, half / (number * (number + 1)))
     if bad.size:
-        more = f", and of {bad.size - 1} more like it," if bad.size > 1 else ""
         return (
-            f"the rewards of arm {arm_name(arms, bad[0])}{more} have variance "
+            f"the rewards of arm {arm_name(arms, bad[0])}{and_more(bad.size)} have variance "
             f"{batch.sample_variance()[bad[0]]:g}, which is not between {low[bad[0]]:g} and {high[bad[0]]:g}"
         )
     # All batches together are looked at after 1, 2, 4, 8, ... of them: errors that gross are found early.
@@ -62,6 +62,13 @@ def assumption_violation(
 def arm_name(arms: Rows, i: int) -> str:
     """What an arm is called in messages."""
     return str(i) if arms.names is None else f"{arms.names[i]} (index {i})"
+
+
+def and_more(arms: int, link: str = "and") -> str:
+    """What follows the name of the first of so many arms."""
+    if arms == 1:
+        return ""
+    return f", {link} of {arms - 1} more {'arm' if arms == 2 else 'arms'},"
 
 
 def contradicted_arms(batch: Observations, low: Floats, high: Floats, level: float) -> Indices:

@@ -53,6 +53,9 @@ class StaticAllocation(GapElimination):
         Never ask for more pulls than this in all (2^62 where there is none).
     rng : numpy.random.Generator or int, optional
         Accepted everywhere, used where something is random.
+    confirm_noise : bool
+        Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
+        variances are not learned as those of Gaussian noise are.
 
     References
     ----------
@@ -134,6 +137,9 @@ class OracleAllocation(Identifier):
         Never ask for more pulls than this in all (2^62 where there is none).
     rng : numpy.random.Generator or int, optional
         Accepted everywhere, used where something is random.
+    confirm_noise : bool
+        Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
+        variances are not learned as those of Gaussian noise are.
 
     References
     ----------

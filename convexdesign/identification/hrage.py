@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice
-from convexdesign.errors import SolverError
+from convexdesign.errors import InputError, SolverError
 from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
 from convexdesign.estimation.error_bound import Noise, checked_noise
 from convexdesign.identification.allocations import allocate, packed, unpacked
@@ -27,6 +27,7 @@ from convexdesign.identification.burn_in import (
 from convexdesign.identification.identifier import VARIANCES, noise_up_to
 from convexdesign.identification.rage import GapElimination
 from convexdesign.identification.result import Status
+from convexdesign.identification.reward_range import BOUNDED_NOISES
 from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Counts, Floats
@@ -71,6 +72,9 @@ class HRage(GapElimination):
         Never ask for more pulls than this in all (2^62 where there is none).
     rng : numpy.random.Generator or int, optional
         Accepted everywhere, used where something is random.
+    confirm_noise : bool
+        Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
+        variances are not learned as those of Gaussian noise are.
     noise : {"gaussian", "sub-gaussian"}
         The law of the noise; for strictly sub-Gaussian rewards the burn-in is a little longer.
     margin : {"achieved", "fixed"}
@@ -103,6 +107,12 @@ class HRage(GapElimination):
     def __post_init__(self) -> None:
         super().__post_init__()
         choice(self.burn_in, BURN_INS, "burn_in")
+        if self.noise in BOUNDED_NOISES:
+            raise InputError(
+                f"noise={self.noise!r}: H-RAGE does not hold for rewards that are known by their range, whose variances depend "
+                "on their means, not as x'Sigma x, and bound their tails only for Gaussian noise; use MartingaleElimination, "
+                "or Rage with the variance proxies (high - low)²/4"
+            )
         checked_noise(self.noise)
         choice(self.margin, MARGINS, "margin")
         self._delta_burn_in = BURN_IN_SHARE * self.delta
@@ -216,6 +226,10 @@ class HRage(GapElimination):
             low, high = self._bounds
             between = f" between {low:g} and {high:g}"
         return f"rewards have means x'theta and independent {law} noise of variances x'Sigma x{between}"
+
+    @property
+    def _learns_variances(self) -> bool:
+        return self.known_variances is None
 
     def _plug_in(self) -> tuple[Floats, float]:
         assert self.variances is not None

@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.arguments import generator, probability, real, shown, whole
+from convexdesign.arguments import flag, generator, probability, real, shown, whole
 from convexdesign.arms.read import COPY_BELOW, Rows, aligned, read_positive, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations, Resumable
 from convexdesign.estimation.observations import arm_indices
 from convexdesign.estimation.row_space import row_space
 from convexdesign.identification.allocations import Allocation, DesignSolver, allocate
-from convexdesign.identification.assumption_checks import LEVEL, VOID, GuaranteeWarning, assumption_violation
+from convexdesign.identification.assumption_checks import (
+    LEVEL,
+    VOID,
+    GuaranteeWarning,
+    and_more,
+    arm_name,
+    assumption_violation,
+)
 from convexdesign.identification.objectives import (
     BestArm,
     ItemPartition,
@@ -29,6 +36,8 @@ from convexdesign.identification.objectives import (
     checked_objective,
 )
 from convexdesign.identification.result import Result, Round, Status
+from convexdesign.identification.reward_range import RewardRange
+from convexdesign.identification.two_values import TwoValues, alike, two_values
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -85,6 +94,9 @@ class Identifier(Resumable):
         Never ask for more pulls than this in all (2^62 where there is none).
     rng : numpy.random.Generator or int, optional
         Accepted everywhere, used where something is random.
+    confirm_noise : bool
+        Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
+        variances are not learned as those of Gaussian noise are.
 
     Raises
     ------
@@ -108,6 +120,7 @@ class Identifier(Resumable):
     epsilon: float = field(default=0.0, metadata=REWARDS)
     max_samples: int | None = field(default=None, metadata=PULLS)
     rng: np.random.Generator | int | None = None
+    confirm_noise: bool = False
 
     def __post_init__(self) -> None:
         self.arm_rows = own = _kept(read_rows(self.arms, "arms"))
@@ -121,10 +134,14 @@ class Identifier(Resumable):
         if self.max_samples is not None:
             self.max_samples = whole_limit("max_samples", self.max_samples)
         self.rng = generator(self.rng)
+        # A store refuses by itself, before it writes; what is in it must be taken.
+        self.refuses_two_values = not flag(self.confirm_noise, "confirm_noise")
         self.observations = Observations.empty(self.n_arms)
         self.burn_in_samples = 0
         self.rounds: tuple[Round, ...] = ()
         self.partition: ItemPartition = self.objective.start(self._items)
+        # What rewards lie between, where that is what the answer rests on.
+        self._range: RewardRange | None = None
         # What solves the designs, and the arms that can be pulled.
         self.design_solver: DesignSolver = allocate
         self.usable: Indices = np.arange(self.n_arms)
@@ -158,6 +175,21 @@ class Identifier(Resumable):
     @abstractmethod
     def assumption(self) -> str:
         """What the answer rests on, in words that follow "if"."""
+
+    @property
+    def _learns_variances(self) -> bool:
+        """Whether the guarantee rests on variances learned from the rewards, as noise of the law assumed has them."""
+        return False
+
+    def _holds_for(self, values: TwoValues) -> bool:
+        """Whether the guarantee holds for rewards of these two values: their variance proxies are (high - low)²/4."""
+        assumed = self._variances_assumed()
+        if self._range is not None:
+            return True  # whose own check is exact
+        if self._learns_variances or assumed is None:
+            return False
+        most = np.broadcast_to(assumed[1], self.n_arms)[values.arms]
+        return bool(np.all((values.high - values.low) ** 2 / 4.0 <= most * (1.0 + 1e-9)))
 
     def _out_of_pulls(self) -> Status:
         """How it ends when no more pulls may be asked for."""
@@ -240,7 +272,28 @@ class Identifier(Resumable):
         assert self._planned is not None  # ask() looks at `done` first
         return self._planned
 
+    def two_valued(self, observations: Observations) -> str | None:
+        """What arms have rewards of two values, in words with the remedy, where the guarantee would not hold for them.
+
+        observations: the batch that is open, or a part of it. None where it holds, or where `confirm_noise` says so.
+        """
+        values = None if self.confirm_noise else two_values(self.observations, observations)
+        if values is None or self._holds_for(values):
+            return None
+        name = arm_name(self.arm_rows, values.arms[0]) + and_more(values.arms.size)
+        ends = [np.unique(end) for end in (values.low, values.high)]
+        alone = all(end.size == 1 for end in ends)
+        within = f"({ends[0][0]:g}, {ends[1][0]:g})" if alone else "the two values of each arm"
+        return (
+            f"all rewards of arm {name} are {values.words(0)}, which is not the noise that the answer rests on (it is right if "
+            f"{self.assumption}): start again with MartingaleElimination, noise='bernoulli' and reward_range={within}, or "
+            "with confirm_noise=True if that holds all the same"
+        )
+
     def _absorb(self, observations: Observations) -> None:
+        refused = self.two_valued(observations) if self.refuses_two_values else None
+        if refused is not None:
+            raise InputError(f"{refused}; nothing was recorded")
         everything = self.observations.merge(observations)
         self._learn(observations)
         self.observations = everything
@@ -259,34 +312,71 @@ class Identifier(Resumable):
         Raises
         ------
         InputError
-            Changing nothing, where it does not fit.
+            Changing nothing, where it does not fit, and where rewards are of two values and the noise was said to be
+            another, unless `confirm_noise`.
 
         Warns
         -----
         GuaranteeWarning
-            Once, where the rewards contradict the variances.
+            Once, where the rewards contradict what the answer rests on.
         """
+        found = None
+        if not self._warned and self._open is not None and isinstance(observations, Observations):
+            found = None if self.refuses_two_values else self._two_valued_part(observations)
         super().tell(batch, observations)
         # The state is complete by now: a warning that is made an error undoes nothing.
-        violation = None if self._warned else self._violation(observations)
-        if violation is not None:
+        found = None if self._warned else found or self._contradiction(observations)
+        if found is not None:
             self._warned = True
-            warnings.warn(f"{violation}; {VOID}: {self._remedy()}", GuaranteeWarning, stacklevel=2)
+            warnings.warn(found, GuaranteeWarning, stacklevel=2)
+
+    def _two_valued_part(self, observations: Observations) -> str | None:
+        """The warning that rewards of two values are worth."""
+        fits = observations.n_arms == self.n_arms
+        found = self.two_valued(observations) if fits else None
+        return None if found is None else f"{VOID}: {found}"
+
+    def _contradiction(self, observations: Observations) -> str | None:
+        """What in the batch just told contradicts the assumptions, and what to do about it, in words; None if nothing."""
+        same = alike(self.observations) if self._learns_variances and not self.confirm_noise else np.zeros(0)
+        if same.size:
+            i = int(same[0])
+            name, count = arm_name(self.arm_rows, i), self.observations.count[i]
+            return (
+                f"all {count} rewards of arm {name} are {self.observations.mean[i]:g}, without any variance"
+                f"{and_more(same.size, 'as those')}; {VOID}: start again with MartingaleElimination and noise='bernoulli' or "
+                "noise='bounded', as the rewards are, or with confirm_noise=True if what the answer rests on holds all the same"
+            )
+        violation = self._violation(observations)
+        return None if violation is None else f"{violation}; {VOID}: {self._remedy()}"
 
     def _remedy(self) -> str:
         """What to do about a violated assumption."""
+        if self._range is not None:
+            other = ", or noise='bounded'," if self._range.two_valued else ""
+            return f"give the right reward_range{other} and start again"
         if getattr(self, "known_variances", None) is not None:
             return "correct the known VARIANCES and start again"
         return "give wider bounds (on VARIANCES) and start again"
 
     def _violation(self, observations: Observations, share: float = 1.0) -> str | None:
         """What in the batch just told contradicts the assumptions; wrong with probability at most `share` of LEVEL, ever."""
+        if self._range is not None:
+            return self._outside(self._range, observations)
         assumed = self._variances_assumed()
         if assumed is None:
             return None
         theta = self.rounds[-1].theta if self.rounds else None
         everything, level = self.observations, share * LEVEL
         return assumption_violation(self.arm_rows, self._told, observations, everything, assumed, level, theta)
+
+    def _outside(self, within: RewardRange, observations: Observations) -> str | None:
+        """Which rewards are not in their range, in words."""
+        outside = np.flatnonzero(within.outside(observations))
+        if not outside.size:
+            return None
+        name = arm_name(self.arm_rows, outside[0]) + and_more(outside.size)
+        return f"rewards of arm {name} are not {within.of_arm(int(outside[0]))}"
 
     def _refuse_unidentifiable(self) -> None:
         """UnidentifiableError, naming the directions, where withdrawn arms have left something unknown that must be told."""
@@ -518,7 +608,8 @@ class Identifier(Resumable):
         state = "running" if self._status is None else self._status.name
         return (
             f"{type(self).__name__}({self.objective!r}: {self.arms.shape[0]} arms, {self.items.shape[0]} items, "
-            f"delta {self.delta:g}; {state} after {self.samples} samples, {self.partition.undecided.size} undecided)"
+            f"delta {self.delta:g} if {self.assumption}; {state} after {self.samples} samples, "
+            f"{self.partition.undecided.size} undecided)"
         )
 
 

@@ -14,7 +14,7 @@ from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise as SubGaussian
 from convexdesign.identification.allocations import allocate, packed, unpacked
-from convexdesign.identification.assumption_checks import arm_name
+from convexdesign.identification.assumption_checks import LEVEL, and_more, arm_name
 from convexdesign.identification.coin_bets import BoundedEvidence
 from convexdesign.identification.evidence import CoordinateFit, Evidence, pooled_fit, variance_upper_ends
 from convexdesign.identification.identifier import (
@@ -29,6 +29,7 @@ from convexdesign.identification.martingale_plan import ArmsToPull, Planner, Wan
 from convexdesign.identification.objectives import BestArm, ItemPartition, LevelSet, as_tuple
 from convexdesign.identification.result import Confidence, Result, Status
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
+from convexdesign.identification.variance_history import VarianceHistory
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["MartingaleElimination"]
@@ -71,6 +72,9 @@ class MartingaleElimination(Identifier):
         Never ask for more pulls than this in all (2^62 where there is none).
     rng : numpy.random.Generator or int, optional
         Accepted everywhere, used where something is random.
+    confirm_noise : bool
+        Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
+        variances are not learned as those of Gaussian noise are.
     noise : {"gaussian", "sub-gaussian", "bernoulli", "bounded"}
         The law of the rewards: Gaussian or strictly sub-Gaussian noise; rewards that are one of two values, as
         conversions are; all rewards between two, of any variances (see `convexdesign.identification.coin_bets`).
@@ -151,6 +155,7 @@ class MartingaleElimination(Identifier):
             self.evidence = BoundedEvidence(values, within)
         self._coordinates = self.evidence.space.coordinates(self._items.values)
         self._count, self._sum, self._squares, self._dof = np.zeros((4, n))
+        self._history = VarianceHistory(n)
         self._fit: CoordinateFit | None = None
         self._leader: int | None = None
         # Items that led while a round was measured, in order, with the number of rounds of evidence before that.
@@ -175,20 +180,37 @@ class MartingaleElimination(Identifier):
         return Status.BEST_GUESS if self.budget is not None and self.rounds else Status.UNDECIDED
 
     def _violation(self, observations: Observations, share: float = 1.0) -> str | None:
-        if self._range is None:
-            return super()._violation(observations, share)
-        outside = np.flatnonzero(self._range.outside(observations))
-        if not outside.size:
+        half = share / 2.0 if self._learns_variances else share
+        return super()._violation(observations, half) or self._change(half * LEVEL)
+
+    def _change(self, level: float) -> str | None:
+        """Whether variances that are learned have changed on the way, in words."""
+        if not self._learns_variances:
             return None
-        more = f", and of {outside.size - 1} more arms," if outside.size > 1 else ""
-        i = int(outside[0])
-        return f"rewards of arm {arm_name(self.arm_rows, i)}{more} are not {self._range.of_arm(i)}"
+        arms, before, after = self._history.changed(level, self._law)
+        if not arms.size:
+            return None
+        name = arm_name(self.arm_rows, arms[0]) + and_more(arms.size)
+        return (
+            f"the rewards of arm {name} had variance {before[0]:g} in the first half of the rounds and {after[0]:g} in the "
+            "second, which are not one variance"
+        )
+
+    @property
+    def _learns_variances(self) -> bool:
+        return self._known is None and self._range is None
+
+    @property
+    def _law(self) -> SubGaussian:
+        return "gaussian" if self.noise == "gaussian" else "sub-gaussian"
 
     def _remedy(self) -> str:
-        if self._range is None:
-            return super()._remedy()
-        other = ", or noise='bounded'," if self._range.two_valued else ""
-        return f"give the right reward_range{other} and start again"
+        if self._learns_variances and not np.isfinite(self._high):
+            return (
+                "start again with noise='bounded' and the reward_range, for which variances may change, or with "
+                "known_variances that are never exceeded"
+            )
+        return super()._remedy()
 
     def _variances_assumed(self) -> tuple[Any, Any] | None:
         if self._known is not None:
@@ -311,13 +333,13 @@ class MartingaleElimination(Identifier):
     def _add_squares(self, observations: Observations) -> None:
         self._squares = self._squares + observations.m2
         self._dof = self._dof + np.maximum(observations.count - 1, 0)
+        self._history.add(observations)
 
     def _tighten(self) -> None:
         """Upper ends of the variances for the next round; never larger than before."""
         if self._known is None:
             threshold = self.n_arms / self.delta_v
-            law: SubGaussian = "gaussian" if self.noise == "gaussian" else "sub-gaussian"
-            ends = variance_upper_ends(self._squares, self._dof, threshold, self._high, law)
+            ends = variance_upper_ends(self._squares, self._dof, threshold, self._high, self._law)
             # Rewards that are all alike (rounded ones may be) do not make an arm free of noise; larger ends are valid too.
             least = SMALLEST_SHARE * ends[np.isfinite(ends)].max(initial=0.0)
             ends = np.maximum(ends, least if least > 0 else np.inf)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.arguments import choice
+from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, least_squares, variance_range
 from convexdesign.identification.allocations import Allocation
-from convexdesign.identification.identifier import VARIANCES, Identifier, noise_up_to
+from convexdesign.identification.identifier import REWARDS, VARIANCES, Identifier, noise_up_to
 from convexdesign.identification.result import Status
+from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = ["GapElimination", "Rage"]
@@ -48,6 +51,15 @@ class GapElimination(Identifier):
         Never ask for more pulls than this in all (2^62 where there is none).
     rng : numpy.random.Generator or int, optional
         Accepted everywhere, used where something is random.
+    confirm_noise : bool
+        Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
+        variances are not learned as those of Gaussian noise are.
+    noise : {"gaussian", "bernoulli", "bounded"}
+        "bernoulli" for rewards that are one of two values, "bounded" for all between two. The bound is then their variance
+        proxy max (high - low)²/4 (Hoeffding 1963). `MartingaleElimination` needs far fewer samples where variances are
+        far below that.
+    reward_range : pair, optional
+        (low, high), scalars or of shape (n,) each; (0, 1) for "bernoulli" where it is left out.
 
     References
     ----------
@@ -131,13 +143,22 @@ class Rage(GapElimination):
     delta : float
         The answer may be wrong with this probability.
     variance_bounds : pair of float
-        (low, high) on the noise VARIANCES; only high is used.
+        (low, high) on the noise VARIANCES; only high is used, and none is needed where the rewards have a range.
     epsilon : float
         Settle for an answer that is right up to epsilon (units of the rewards).
     max_samples : int, optional
         Never ask for more pulls than this in all (2^62 where there is none).
     rng : numpy.random.Generator or int, optional
         Accepted everywhere, used where something is random.
+    confirm_noise : bool
+        Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
+        variances are not learned as those of Gaussian noise are.
+    noise : {"gaussian", "bernoulli", "bounded"}
+        "bernoulli" for rewards that are one of two values, "bounded" for all between two. The bound is then their variance
+        proxy max (high - low)²/4 (Hoeffding 1963). `MartingaleElimination` needs far fewer samples where variances are
+        far below that.
+    reward_range : pair, optional
+        (low, high), scalars or of shape (n,) each; (0, 1) for "bernoulli" where it is left out.
 
     References
     ----------
@@ -154,12 +175,25 @@ class Rage(GapElimination):
     """
 
     variance_bounds: Sequence[float] | None = field(default=None, metadata=VARIANCES)
+    _: KW_ONLY
+    noise: str = "gaussian"
+    reward_range: Sequence[ArrayLike] | None = field(default=None, metadata=REWARDS)
 
     def __post_init__(self) -> None:
-        bounds = variance_range(self.variance_bounds, "RAGE")
+        choice(self.noise, ("gaussian", *BOUNDED_NOISES), "noise")
+        bounds = variance_range(self.variance_bounds, None if self.noise in BOUNDED_NOISES else "RAGE")
+        super().__post_init__()
+        self._range = within = reward_range_of(self.noise, self.reward_range, self.n_arms)
+        if within is not None:
+            self.reward_range, proxy = (within.low, within.high), float(within.largest_variances.max())
+            if bounds is not None and bounds[1] < proxy:
+                raise InputError(
+                    f"variance_bounds end at {bounds[1]:g}, and rewards in the reward_range have variance proxies of up to "
+                    f"{proxy:g}; leave variance_bounds out"
+                )
+            bounds = bounds or (0.0, proxy)
         assert bounds is not None
         self.variance_bounds, self._most = bounds, bounds[1]
-        super().__post_init__()
 
     def _plug_in(self) -> tuple[Floats, float]:
         return np.full(self.n_arms, self._most), 2.0
@@ -167,7 +201,7 @@ class Rage(GapElimination):
     @property
     def assumption(self) -> str:
         """What the promise rests on, in words that follow "if"."""
-        return noise_up_to(f"{self._most:g}")
+        return noise_up_to(f"{self._most:g}") if self._range is None else self._range.assumption
 
     def _variances_assumed(self) -> tuple[Any, Any]:
         # The lower bound is not used, so nothing rests on it.

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.arguments import generator, text_of
+from convexdesign.arguments import generator, real, shown, text_of
 from convexdesign.arms.labels import COORDINATES
 from convexdesign.arms.read import read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.estimation.observations import Observations, whole_counts
 from convexdesign.problem.psd import read_psd
-from convexdesign.typing import Counts, Floats
+from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = [
     "NOISES",
@@ -39,16 +39,21 @@ class LinearEnvironment:
         VARIANCES of the noise.
     Sigma : array_like, shape (d, d), optional
         Instead: symmetric positive semidefinite with x'Sigma x > 0 for every arm.
-    noise : {"gaussian", "uniform", "symmetric-beta"}
-        Gaussian noise is drawn exactly as means and sums of squares, so that 10^10 pulls take milliseconds; the other
-        two (strictly sub-Gaussian) reward by reward in blocks.
+    noise : {"gaussian", "uniform", "symmetric-beta", "bernoulli", "bounded"}
+        Gaussian noise is drawn exactly as means and sums of squares, so that 10^10 pulls take milliseconds; the next
+        two (strictly sub-Gaussian) reward by reward in blocks. "bernoulli": rewards are one of the two ends of the range,
+        drawn as exactly and as fast; the means say their variances, so give none. "bounded": rewards between the ends, by
+        beta laws of the means and variances given, also in blocks.
     rng : numpy.random.Generator or int, optional
         A generator or a seed.
+    reward_range : tuple of float, optional
+        (low, high), of the last two kinds of noise; (0, 1) where it is left out for "bernoulli".
 
     Raises
     ------
     InputError
-        For shapes that do not match, a Sigma that is no covariance, variances that are not positive.
+        For shapes that do not match, a Sigma that is no covariance, variances that are not positive, and means or
+        variances that rewards in the range cannot have.
 
     Examples
     --------
@@ -67,13 +72,20 @@ class LinearEnvironment:
         Sigma: ArrayLike | None = None,
         noise: str = "gaussian",
         rng: np.random.Generator | int | None = None,
+        *,
+        reward_range: tuple[float, float] | None = None,
     ) -> None:
         rows = read_rows(arms, "arms")
         self.arms: Floats = np.asarray(rows.values, dtype=float)
         n, d = self.arms.shape
         self.theta = read_vector(theta, "theta", d, rows.columns, COORDINATES)
-        if text_of(noise, "noise") == "bernoulli":
-            noise_variance = _bernoulli_variances(self.arms @ self.theta, rows.names, noise_variance, Sigma)
+        self.reward_range = _checked_range(text_of(noise, "noise"), reward_range)
+        if noise == "bernoulli":
+            if noise_variance is not None or Sigma is not None:
+                raise InputError(
+                    "noise='bernoulli': the means x'theta say the variances; leave noise_variance and Sigma out"
+                )
+            noise_variance = self._largest_variances(rows.names)
         elif (noise_variance is None) == (Sigma is None):
             raise InputError("give exactly one of noise_variance (VARIANCES per arm) and Sigma (s_x² = x'Sigma x)")
         self.Sigma = None if Sigma is None else read_psd(Sigma, "Sigma", d, rows.columns)
@@ -86,7 +98,11 @@ class LinearEnvironment:
         self.noise_variance: Floats = variance
         self.noise = noise
         self._rng = generator(rng)
-        self._standard = None if noise == "bernoulli" else standard_noise(noise, self._rng)
+        self._standard: Standard | None = None
+        if noise == "bounded":
+            self._shapes = self._beta_shapes(rows.names)
+        elif noise != "bernoulli":
+            self._standard = standard_noise(noise, self._rng)
 
     @property
     def n_arms(self) -> int:
@@ -114,20 +130,59 @@ class LinearEnvironment:
         whole = whole_counts(counts, "counts", self.n_arms)
         if self.noise == "gaussian":
             return gaussian_statistics(self.mean, self.noise_variance, whole, self._rng)
-        if self._standard is None:
-            return bernoulli_statistics(self.mean, whole, self._rng)
-        return block_statistics(self.mean, self.noise_variance, whole, self._standard)
+        if self._standard is not None:
+            return block_statistics(self.mean, self.noise_variance, whole, self._standard)
+        assert self.reward_range is not None
+        low, high = self.reward_range
+        if self.noise == "bernoulli":
+            found = bernoulli_statistics((self.mean - low) / (high - low), whole, self._rng)
+            return Observations(whole, low + (high - low) * found.mean, (high - low) ** 2 * found.m2)
+        a, b = self._shapes
+        return in_blocks(whole, lambda arms: low + (high - low) * self._rng.beta(a[arms], b[arms]))
+
+    def _largest_variances(self, names: Sequence[str] | None) -> Floats:
+        """(m - low)(high - m) of the means m: the variances of rewards of two values, and above all others (n,)."""
+        assert self.reward_range is not None
+        low, high = self.reward_range
+        bad = np.flatnonzero((self.mean <= low) | (self.mean >= high))
+        if bad.size:
+            name = names[bad[0]] if names else f"arm {bad[0]}"
+            raise InputError(
+                f"x'theta is {self.mean[bad[0]]:g} for {name}; means of such rewards lie between {low:g} and {high:g}"
+            )
+        return np.asarray((self.mean - low) * (high - self.mean))
+
+    def _beta_shapes(self, names: Sequence[str] | None) -> tuple[Floats, Floats]:
+        """The shapes (n,), (n,) of the beta laws of rewards in the range, with their means and variances."""
+        assert self.reward_range is not None
+        low, high = self.reward_range
+        most = self._largest_variances(names)
+        bad = np.flatnonzero(self.noise_variance >= most)
+        if bad.size:
+            i = bad[0]
+            raise InputError(
+                f"{names[i] if names else f'arm {i}'}: rewards between {low:g} and {high:g} with mean {self.mean[i]:g} have "
+                f"VARIANCES below {most[i]:g}, and noise_variance is {self.noise_variance[i]:g}"
+            )
+        share, size = (self.mean - low) / (high - low), most / self.noise_variance - 1.0
+        return share * size, (1.0 - share) * size
 
 
-def _bernoulli_variances(rates: Floats, names: Sequence[str] | None, variance: Any, Sigma: Any) -> Floats:
-    """p(1 - p) of every rate; InputError where there is none, or where variances are given besides."""
-    if variance is not None or Sigma is not None:
-        raise InputError("noise='bernoulli': the rates x'theta say the variances; leave noise_variance and Sigma out")
-    bad = np.flatnonzero((rates <= 0) | (rates >= 1))
-    if bad.size:
-        name = names[bad[0]] if names else f"arm {bad[0]}"
-        raise InputError(f"x'theta is {rates[bad[0]]:g} for {name}; rates of 0/1 rewards lie between 0 and 1")
-    return np.asarray(rates * (1.0 - rates))
+def _checked_range(noise: str, given: Any) -> tuple[float, float] | None:
+    """The ends of the rewards; None for noise that has none."""
+    if noise not in BOUNDED:
+        if given is not None:
+            raise InputError(f"reward_range is given, and noise={noise!r} has none; leave it out")
+        return None
+    if given is None and noise == "bernoulli":
+        return 0.0, 1.0
+    try:
+        low, high = map(real, given)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not (low < high and np.isfinite(high - low)):
+        raise InputError(f"reward_range is {shown(given)}; give a pair (low, high) of finite numbers, low < high")
+    return low, high
 
 
 def _quadratic_form(X: Floats, Sigma: Floats, names: Sequence[str] | None) -> Floats:
@@ -148,6 +203,8 @@ def _quadratic_form(X: Floats, Sigma: Floats, names: Sequence[str] | None) -> Fl
 Standard = Callable[[int], Floats]
 
 NOISES = ("gaussian", "uniform", "symmetric-beta")
+# Noise that is known by the range of the rewards.
+BOUNDED = ("bernoulli", "bounded")
 # Shape of the symmetric beta law: between the uniform law (1) and the Gaussian (infinity).
 BETA_SHAPE = 2.0
 # Rewards held at once, 8 MB of them.
@@ -182,16 +239,20 @@ def block_statistics(
 
     standard(k) draws k independent e of mean 0 and variance 1. The cost grows with the pulls; the memory does not.
     """
-    n = mean.size
-    total = Observations.empty(n)
     deviation = np.sqrt(variance)
+    return in_blocks(counts, lambda arms: mean[arms] + deviation[arms] * standard(arms.size), block)
+
+
+def in_blocks(counts: Counts, draw: Callable[[Indices], Floats], block: int = BLOCK) -> Observations:
+    """The statistics of single rewards, `block` at a time; draw(arms) gives one of each arm (k,)."""
+    n = counts.size
+    total = Observations.empty(n)
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]), block):
         stop = min(start + block, int(ends[-1]))
         # Pulls are numbered arm after arm; this block holds numbers start to stop - 1.
         arms = np.repeat(np.arange(n), np.clip(ends, start, stop) - np.clip(ends - counts, start, stop))
-        rewards = mean[arms] + deviation[arms] * standard(arms.size)
-        total = total.merge(Observations.from_rewards(n, arms, rewards))
+        total = total.merge(Observations.from_rewards(n, arms, draw(arms)))
     return total
 
 
@@ -210,4 +271,4 @@ def standard_noise(name: str, rng: np.random.Generator) -> Standard:
         # 2 B - 1 has variance 1/(2 a + 1) for B ~ Beta(a, a).
         reach = np.sqrt(2.0 * BETA_SHAPE + 1.0)
         return lambda k: reach * (2.0 * rng.beta(BETA_SHAPE, BETA_SHAPE, k) - 1.0)
-    raise InputError(f"noise is {name!r}; choose one of {', '.join(NOISES)}, bernoulli")
+    raise InputError(f"noise is {name!r}; choose one of {', '.join((*NOISES, *BOUNDED))}")

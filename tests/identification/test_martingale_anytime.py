@@ -194,7 +194,7 @@ def test_a_durable_experiment_goes_on_as_if_it_had_never_stopped(tmp_path, optio
 def test_rewards_that_are_all_alike_are_no_proof_of_silence(noise, quiet):
     """Rounded rewards may have no spread at all; then nothing is divided by zero, and nothing is decided wrongly."""
     arms = np.eye(3)
-    algorithm = I.MartingaleElimination(arms, arms, delta=0.05, noise=noise, max_samples=5_000)
+    algorithm = I.MartingaleElimination(arms, arms, delta=0.05, noise=noise, max_samples=5_000, confirm_noise=True)
     rng = np.random.default_rng(0)
     while not algorithm.done:
         batch = algorithm.ask()

@@ -145,3 +145,30 @@ def test_rewards_of_two_values_have_the_rates_of_the_means():
         LinearEnvironment(np.eye(2), [0.02, 0.7], 1.0, noise="bernoulli")
     with pytest.raises(InputError, match=r"x'theta is 1.2 for arm 1"):
         LinearEnvironment(np.eye(2), [0.02, 1.2], noise="bernoulli")
+
+
+def test_rewards_in_a_range_keep_to_it_and_have_the_means_and_variances():
+    """10^5 pulls: within five standard errors of the mean, and the variances to 5 % (false alarm below 1e-5)."""
+    arms, low, high = np.eye(2), -1.0, 3.0
+    variance = np.array([0.3, 2.0])
+    env = LinearEnvironment(arms, [0.5, 1.5], variance, noise="bounded", reward_range=(low, high), rng=3)
+    seen = env.pull([10**5, 10**5])
+    assert np.all(np.abs(seen.mean - [0.5, 1.5]) < 5.0 * np.sqrt(variance / 1e5))
+    np.testing.assert_allclose(seen.sample_variance(), variance, rtol=0.05)
+    single = [float(env.pull([1, 0]).mean[0]) for _ in range(200)]
+    assert low <= min(single) < 0.0 < 1.0 < max(single) <= high
+    with pytest.raises(InputError, match=r"arm 1: rewards between 0 and 1 with mean 0.5 have VARIANCES below"):
+        LinearEnvironment(arms, [0.5, 0.5], [0.2, 0.25], noise="bounded", reward_range=(0, 1))
+    with pytest.raises(InputError, match="reward_range is None; give a pair"):
+        LinearEnvironment(arms, [0.5, 0.5], 0.1, noise="bounded")
+    with pytest.raises(InputError, match="noise='gaussian' has none"):
+        LinearEnvironment(arms, [0.5, 0.5], 0.1, reward_range=(0, 1))
+
+
+def test_two_values_of_ones_own():
+    env = LinearEnvironment(np.eye(2), [0.9, -1.0], noise="bernoulli", reward_range=(-2, 7), rng=0)
+    np.testing.assert_allclose(env.noise_variance, [2.9 * 6.1, 1.0 * 8.0])
+    seen = env.pull([10**6, 1])
+    assert seen.mean[1] in (-2.0, 7.0)
+    assert abs(seen.mean[0] - 0.9) < 5.0 * np.sqrt(2.9 * 6.1 / 1e6)
+    np.testing.assert_allclose(seen.m2[0], 1e6 * (seen.mean[0] + 2.0) * (7.0 - seen.mean[0]))

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from convexdesign.cli.algorithms import FOR_EXPERIMENTS, choices, named
-from convexdesign.cli.arguments import AsJson, Budget, Delta, ProblemOptions, option, with_problem_options
+from convexdesign.cli.algorithms import FOR_EXPERIMENTS, choices, named, noise_of
+from convexdesign.cli.arguments import (
+    AsJson,
+    Budget,
+    Delta,
+    ProblemOptions,
+    RewardRange,
+    option,
+    with_problem_options,
+)
 from convexdesign.cli.experiment.opening import NewStore, limit_text
 from convexdesign.cli.output import counted, print_line, respond
 from convexdesign.cli.reading import read_problem
@@ -49,6 +57,22 @@ def create(
     known_variances: Annotated[
         bool, option("--known-variances", help="The problem's noise variances are known to be right.")
     ] = False,
+    noise: Annotated[
+        str,
+        option(
+            "--noise",
+            help="What the rewards are, on which the answer rests: gaussian or sub-gaussian about their means; bernoulli, one "
+            "of two values, as conversions are; bounded, between two values.",
+        ),
+    ] = "gaussian",
+    reward_range: RewardRange = None,
+    confirm_noise: Annotated[
+        bool,
+        option(
+            "--confirm-noise",
+            help="Take rewards of two values too where --noise says otherwise; else they are refused.",
+        ),
+    ] = False,
     burn_in: Annotated[
         str | None, option("--burn-in", help="Of h-rage: sharp (where left out), adaptive, paper or released.")
     ] = None,
@@ -65,6 +89,7 @@ def create(
     level-set-allocation and level-set-oracle for all items above a threshold. What it states of theta is not used.
     """
     from convexdesign.experiment import Experiment
+    from convexdesign.identification.reward_range import BOUNDED_NOISES
 
     line = named(algorithm, FOR_EXPERIMENTS, budget)
     problem = read_problem(stated)
@@ -72,9 +97,11 @@ def create(
     if burn_in is not None and "burn_in" not in line.options:
         raise InputError(f"--burn-in is h-rage's alone, and the algorithm is {algorithm}; give --algorithm h-rage")
     burn_in = burn_in or "sharp"
-    variances = _variances(line, problem, variance_bounds, known_variances, burn_in)
+    law = noise_of(line, noise, reward_range)
+    variances = _variances(line, problem, variance_bounds, known_variances, burn_in, noise in BOUNDED_NOISES)
     options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, "budget": budget, "burn_in": burn_in}
-    made = line.make(problem.stated.arms, problem.stated.items, objective, **options, **variances)
+    options |= {"confirm_noise": confirm_noise, **law, **variances}
+    made = line.make(problem.stated.arms, problem.stated.items, objective, **options)
     with Experiment.create(store, made) as x:
         state = x.status()
     document: dict[str, Any] = {
@@ -85,6 +112,9 @@ def create(
         "n_items": len(state.survivors) + len(state.above) + len(state.below),
         "variance_bounds": variances.get("variance_bounds"),
         "known_variances": "known_variances" in variances,
+        "noise": noise,
+        "reward_range": law.get("reward_range"),
+        "assumption": state.assumption,
         "max_samples": state.max_samples,
         "budget": state.budget,
     }
@@ -98,7 +128,12 @@ def create(
 
 
 def _variances(
-    algorithm: Algorithm, problem: DesignProblem, bounds: tuple[float, float] | None, known: bool, burn_in: str
+    algorithm: Algorithm,
+    problem: DesignProblem,
+    bounds: tuple[float, float] | None,
+    known: bool,
+    burn_in: str,
+    by_range: bool,
 ) -> dict[str, Any]:
     """What the algorithm is told of the variances."""
     stated = problem.noise_variance
@@ -110,7 +145,7 @@ def _variances(
         return {"known_variances": stated}
     if bounds is not None:
         return {"variance_bounds": bounds}
-    if not algorithm.needs_bounds or ("burn_in" in algorithm.options and burn_in == "adaptive"):
+    if by_range or not algorithm.needs_bounds or ("burn_in" in algorithm.options and burn_in == "adaptive"):
         return {}
     if stated is None:
         raise InputError(

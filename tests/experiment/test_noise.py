@@ -1,0 +1,85 @@
+"""Results that take two values are refused before they are written, unless that is what the experiment was made for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+from convexdesign.errors import InputError
+from convexdesign.experiment.specification import algorithm_from, describe
+
+I = cd.identification  # noqa: E741
+
+
+def rows(batch, number, seed=0):
+    arms = np.repeat(np.arange(batch.counts.size), batch.counts)[:number]
+    rewards = (np.random.default_rng(seed).random(arms.size) < 0.3).astype(float)
+    return {"arms": arms, "rewards": rewards, "keys": [f"{batch.id}-{k}" for k in range(arms.size)]}
+
+
+def one_by_one(x, batch, told):
+    for k in range(batch.total):
+        x.tell(batch.id, **{name: values[k : k + 1] for name, values in told.items()})
+
+
+def test_refused_at_once_or_one_by_one(tmp_path):
+    x = cd.Experiment.create(tmp_path / "a.db", I.MartingaleElimination(np.eye(2)))
+    batch = x.ask()
+    told = rows(batch, batch.total)
+    events = len(x.events())
+    for dry_run in (True, False):
+        with pytest.raises(InputError, match=r"either 0 or 1.*noise='bernoulli'.*nothing was recorded"):
+            x.tell(batch.id, **told, dry_run=dry_run)
+    assert len(x.events()) == events
+    with pytest.raises(InputError, match="either 0 or 1"):
+        one_by_one(x, batch, told)
+    recorded = len(x.events()) - events
+    # Noticed at the next power of two once there are enough, of both values.
+    assert recorded in (31, 63)
+    assert x.status().told == recorded
+    assert not x.status().void
+
+
+def test_recorded_where_confirmed_or_made_for_it(tmp_path):
+    for name, options in (("b", {"confirm_noise": True}), ("c", {"noise": "bernoulli"})):
+        x = cd.Experiment.create(tmp_path / f"{name}.db", I.MartingaleElimination(np.eye(2), **options))
+        batch = x.ask()
+        assert x.tell(batch.id, **rows(batch, batch.total)).complete
+        x.close()
+        x = cd.Experiment.open(tmp_path / f"{name}.db")
+        assert not x.status().void
+        assert ("Bernoulli" if name == "c" else "Gaussian") in x.status().guarantee
+
+
+def test_a_store_that_has_them_can_be_read_and_is_void(tmp_path, monkeypatch):
+    path = tmp_path / "d.db"
+    with monkeypatch.context() as patch:
+        patch.setattr("convexdesign.experiment.experiment.refuse_two_values", lambda *_: None)
+        x = cd.Experiment.create(path, I.MartingaleElimination(np.eye(2)))
+        batch = x.ask()
+        x.tell(batch.id, **rows(batch, batch.total))
+        x.close()
+    x = cd.Experiment.open(path)
+    state = x.status()
+    assert state.void
+    assert state.guarantee.startswith("void: all rewards of arm 0, and of 1 more arm, are either 0 or 1")
+    with pytest.warns(I.GuaranteeWarning, match="either 0 or 1"):
+        x.ask()
+
+
+def test_descriptions_keep_the_noise():
+    arms = np.eye(2)
+    for algorithm in (
+        I.MartingaleElimination(arms, confirm_noise=True),
+        I.MartingaleElimination(arms, noise="bounded", reward_range=([0, 1], [2, 3])),
+        I.Rage(arms, noise="bernoulli", reward_range=(1, 2)),
+    ):
+        written = describe(algorithm)
+        again = algorithm_from(written)
+        assert describe(again) == written
+        assert again.assumption == algorithm.assumption
+        assert again.confirm_noise == algorithm.confirm_noise
+    # Nothing new is written where nothing new is asked for.
+    assert "confirm_noise" not in describe(I.MartingaleElimination(arms))
+    assert {"noise", "reward_range"}.isdisjoint(describe(I.Rage(arms, variance_bounds=(1, 2)))["options"])
