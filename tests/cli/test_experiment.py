@@ -101,10 +101,45 @@ def test_create_says_what_the_answer_rests_on(experiment, store, problem_file):
         "n_items": 3,
         "variance_bounds": [1.0, 2.0],
         "known_variances": False,
+        "noise": "gaussian",
+        "reward_range": None,
+        "assumption": "rewards have means x'theta and independent Gaussian noise of variances up to 2",
         "max_samples": None,
         "budget": None,
     }
     assert "exists already" in experiment("create", problem_file, "--variance-bounds", 1, 2).err
+
+
+def test_create_for_rewards_of_two_values(experiment, store, problem_file):
+    for words, reason in (
+        (["--algorithm", "static", "--noise", "bernoulli"], "use rage, martingale"),
+        (["--algorithm", "h-rage", "--noise", "bernoulli"], "H-RAGE does not hold"),
+        (["--algorithm", "h-rage", "--reward-range", 0, 1, "--variance-bounds", 1, 2], "--reward-range: h-rage"),
+        (["--noise", "bounded"], "needs reward_range"),
+        (["--noise", "poisson"], "poisson"),
+    ):
+        refused = experiment("create", problem_file, *words)
+        assert (refused.code, reason in refused.err) == (2, True), refused.err
+        assert not store.exists()
+    made = json.loads(experiment("create", problem_file, "--noise", "bernoulli", "--reward-range", 0, 9, "--json").out)
+    assert (made["noise"], made["reward_range"]) == ("bernoulli", [0.0, 9.0])
+    assert "either 0 or 9 (Bernoulli noise)" in made["assumption"]
+    assert "either 0 or 9 (Bernoulli noise)" in experiment("status").out
+    assert "either 0 or 9 (Bernoulli noise)" in json.loads(experiment("status", "--json").out)["guarantee"]
+
+
+def test_two_values_are_refused_unless_confirmed(experiment, store, problem_file, tmp_path):
+    for words, code in ((["--confirm-noise"], 0), ([], 2)):
+        assert experiment("create", problem_file, *words).code == 0
+        batch = json.loads(experiment("ask", "--json").out)
+        rates = [(pulls // 4) / pulls for pulls in batch["pulls"]]
+        rows = [f"{a},{n},{p},{n * p * (1 - p)}" for a, n, p in zip(batch["arms"], batch["pulls"], rates)]
+        (tmp_path / "r.csv").write_text("key,arm,count,mean,m2\n" + "\n".join(f"all,{row}" for row in rows))
+        told = experiment("tell", tmp_path / "r.csv")
+        assert told.code == code, told.err
+        store.unlink()
+    assert "are either 0 or 1" in told.err
+    assert "nothing was recorded" in told.err
 
 
 @pytest.mark.parametrize(

@@ -209,3 +209,27 @@ def test_a_run_that_fails_has_the_code_of_its_cause(cli, monkeypatch, error, cod
     assert result.code == code
     assert "replication 0 of seed 0 failed" in result.err
     assert ("Traceback" in result.err) == (code == 1)
+
+
+def test_rewards_of_two_values_and_in_a_range(cli, tmp_path):
+    """Rates .5 and .2 of two pages, at delta = 1e-3; rewards between 0 and 4 as well."""
+    (tmp_path / "pages.csv").write_text("page,a,b\nold,1,0\nnew,0,1\n")
+    words = (tmp_path / "pages.csv", "--problem", "best-arm-oracle", "--delta", 1e-3, "--replications", 3)
+    found = simulated(
+        cli, *words, "--theta", "0.5,0.2", "--noise", "bernoulli", "--algorithm", "martingale,rage,static,oracle"
+    )
+    assert (found["reward_range"], found["lower_bound"], found["variance_bounds"]) == ([0.0, 1.0], None, None)
+    assert [(row["errors"], row["void"]) for row in found["algorithms"]] == [(0, 0)] * 4
+    within = ("--noise", "bounded", "--reward-range", 0, 4, "--noise-variance", 1, "--algorithm", "martingale,rage")
+    found = simulated(cli, *words, "--theta", "3,1", *within)
+    assert [(row["errors"], row["void"]) for row in found["algorithms"]] == [(0, 0)] * 2
+    for refused, reason in (
+        (["--noise", "bernoulli", "--algorithm", "h-rage"], "H-RAGE does not hold"),
+        (["--noise", "bernoulli", "--algorithm", "martingale", "--known-variances"], "rests on no variances"),
+        (["--noise", "bernoulli", "--algorithm", "martingale", "--noise-variance", 1], "the means say the variances"),
+        (["--noise", "bounded", "--algorithm", "rage"], "reward_range is None"),
+        (["--reward-range", 0, 1, "--algorithm", "rage"], "has none; leave it out"),
+    ):
+        said = cli("simulate", *words, "--theta", "0.5,0.2", *refused, "--no-progress")
+        assert said.code == 2
+        assert reason in said.err
