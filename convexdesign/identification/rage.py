@@ -54,12 +54,6 @@ class GapElimination(Identifier):
     confirm_noise : bool
         Take rewards of two values too where the noise was said to be another; otherwise `tell` refuses them, since their
         variances are not learned as those of Gaussian noise are.
-    noise : {"gaussian", "bernoulli", "bounded"}
-        "bernoulli" for rewards that are one of two values, "bounded" for all between two. The bound is then their variance
-        proxy max (high - low)²/4 (Hoeffding 1963). `MartingaleElimination` needs far fewer samples where variances are
-        far below that.
-    reward_range : pair, optional
-        (low, high), scalars or of shape (n,) each; (0, 1) for "bernoulli" where it is left out.
 
     References
     ----------
