@@ -275,7 +275,15 @@ class Identifier(Resumable):
     def two_valued(self, observations: Observations) -> str | None:
         """What arms have rewards of two values, in words with the remedy, where the guarantee would not hold for them.
 
-        observations: the batch that is open, or a part of it. None where it holds, or where `confirm_noise` says so.
+        Parameters
+        ----------
+        observations : Observations
+            The batch that is open, or a part of it.
+
+        Returns
+        -------
+        str or None
+            None where the guarantee holds, or where `confirm_noise` says so.
         """
         values = None if self.confirm_noise else two_values(self.observations, observations)
         if values is None or self._holds_for(values):
