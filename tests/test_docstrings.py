@@ -16,6 +16,7 @@ SUBPACKAGES = (
     "features",
     "identification",
     "instances",
+    "plotting",
     "problemfile",
     "simulation",
     "tables",

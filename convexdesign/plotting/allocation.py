@@ -33,8 +33,18 @@ __all__ = [
 class AllocationData:
     """The bars of one design, in drawing order.
 
-    `arms` are indices into the arms given, `names` and `weights` belong to them. `hidden` counts the arms of
-    positive weight that got no bar, and `hidden_weight` is what they hold together.
+    Parameters
+    ----------
+    arms : array of int, shape (k,)
+        Indices into the arms given.
+    names : tuple of str
+        Theirs.
+    weights : array, shape (k,)
+        Theirs.
+    hidden : int
+        How many arms of positive weight got no bar.
+    hidden_weight : float
+        What these hold together.
     """
 
     arms: NDArray[np.intp]
@@ -45,11 +55,29 @@ class AllocationData:
 
 
 def allocation_data(weights: ArrayLike, names: Sequence[str] | None = None, max_bars: int = 20) -> AllocationData:
-    """Which arms to show: all of them in their order if at most `max_bars`, else the largest of the support.
+    """Which arms to show: all of them in their order if they are few, else the largest of the support.
 
-    weights: (n,) nonnegative. names: n arm names; indices where None. Raises InputError on a wrong shape, a
-    negative or non-finite weight, a wrong number of names, or max_bars < 1.
+    Parameters
+    ----------
+    weights : array_like, shape (n,)
+        Nonnegative.
+    names : sequence of str, optional
+        Of the n arms; indices by default.
+    max_bars : int
+        The most bars.
 
+    Returns
+    -------
+    AllocationData
+        What `plot_allocation` draws.
+
+    Raises
+    ------
+    InputError
+        On a wrong shape, a negative or non-finite weight, a wrong number of names, or max_bars < 1.
+
+    Examples
+    --------
     >>> data = allocation_data([0.0, 0.7, 0.1, 0.2], max_bars=2)
     >>> data.arms, data.hidden
     (array([1, 3]), 1)
@@ -77,9 +105,32 @@ def plot_allocation(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a design as horizontal bars, one an arm, each labelled with its share; returns the axes.
+    """Draw a design as horizontal bars, one an arm, each labelled with its share.
 
-    Arguments as in `allocation_data`; share_of: what the weights divide, for the axis ("budget" with costs).
+    Parameters
+    ----------
+    weights : array_like, shape (n,)
+        Nonnegative.
+    names : sequence of str, optional
+        Of the n arms; indices by default.
+    max_bars : int
+        The most bars.
+    share_of : str
+        What the weights divide, for the axis ("budget" with costs).
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> plot_allocation([0.25, 0.75], ["red", "blue"]).get_ylabel()
+    'arm'
     """
     data = allocation_data(weights, names, max_bars)
     ax = axes_or_new(ax, (7.0, 1.3 + 0.32 * max(len(data.names), 4)))
@@ -155,8 +206,20 @@ def note_hidden(ax: Axes, hidden: int, amount: str) -> None:
 class ComparisonData:
     """Groups of bars, one group an arm and one bar a design, in drawing order.
 
-    `weights` has shape (designs, arms shown). `hidden` counts the arms without bars that some design
-    measures; `hidden_weight` is the most that any one design holds there.
+    Parameters
+    ----------
+    designs : tuple of str
+        Their labels.
+    arms : array of int, shape (k,)
+        Indices into the arms given.
+    names : tuple of str
+        Theirs.
+    weights : array, shape (number of designs, k)
+        Of the arms shown.
+    hidden : int
+        How many arms without bars some design measures.
+    hidden_weight : float
+        The most that any one design holds there.
     """
 
     designs: tuple[str, ...]
@@ -170,11 +233,29 @@ class ComparisonData:
 def comparison_data(
     designs: Mapping[str, ArrayLike], names: Sequence[str] | None = None, max_arms: int = 12
 ) -> ComparisonData:
-    """The arms to compare: all in their order if at most `max_arms`, else those some design favours most.
+    """The arms to compare: all in their order if they are few, else those some design favours most.
 
-    designs: from a label to weights (n,), all of one length. Raises InputError where lengths differ or
-    no design is given.
+    Parameters
+    ----------
+    designs : mapping
+        From a label to weights (n,), all of one length.
+    names : sequence of str, optional
+        Of the n arms; indices by default.
+    max_arms : int
+        The most arms.
 
+    Returns
+    -------
+    ComparisonData
+        What `plot_comparison` draws.
+
+    Raises
+    ------
+    InputError
+        Where lengths differ or no design is given.
+
+    Examples
+    --------
     >>> comparison_data({"a": [0.9, 0.1], "b": [0.5, 0.5]}).weights
     array([[0.9, 0.1],
            [0.5, 0.5]])
@@ -210,9 +291,32 @@ def plot_comparison(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the designs as grouped horizontal bars with a legend; returns the axes.
+    """Draw the designs as grouped horizontal bars with a legend.
 
-    Arguments as in `comparison_data`; share_of: what the weights divide, for the axis ("budget" with costs).
+    Parameters
+    ----------
+    designs : mapping
+        From a label to weights (n,), all of one length.
+    names : sequence of str, optional
+        Of the n arms; indices by default.
+    max_arms : int
+        The most arms.
+    share_of : str
+        What the weights divide, for the axis ("budget" with costs).
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> len(plot_comparison({"a": [0.9, 0.1], "b": [0.5, 0.5]}).containers)
+    2
     """
     data = comparison_data(designs, names, max_arms)
     k = len(data.designs)

@@ -15,7 +15,14 @@ __all__ = ["axes_or_new", "finished", "new_axes", "require_matplotlib", "tidy"]
 def require_matplotlib() -> None:
     """Import matplotlib, or say which extra brings it.
 
-    Raises ImportError naming the extra `plot` where matplotlib is not installed.
+    Raises
+    ------
+    ImportError
+        Naming the extra `plot`, where matplotlib is not installed.
+
+    Examples
+    --------
+    >>> require_matplotlib()
     """
     try:
         import matplotlib  # noqa: F401  (only whether it is there matters)
@@ -26,10 +33,25 @@ def require_matplotlib() -> None:
 
 
 def new_axes(size: tuple[float, float] = (7.0, 4.2)) -> Axes:
-    """Axes on a figure of the given size in inches that no window and no pyplot state knows.
+    """Axes on a figure of the given size that no window and no pyplot state knows.
 
-    For writing files: `ax = plot_allocation(weights, ax=new_axes()); ax.figure.savefig("w.png")`
-    works without a display and leaves nothing open.
+    For writing files: works without a display and leaves nothing open.
+
+    Parameters
+    ----------
+    size : tuple of float
+        Width and height in inches.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Empty.
+
+    Examples
+    --------
+    >>> ax = new_axes((3.0, 2.0))
+    >>> ax.figure.get_size_inches().tolist()
+    [3.0, 2.0]
     """
     require_matplotlib()
     from matplotlib.figure import Figure

@@ -22,7 +22,17 @@ __all__ = ["ConvergenceData", "convergence_data", "plot_convergence"]
 
 @dataclass(frozen=True)
 class ConvergenceData:
-    """One method's curve: positions (k,) increasing, and the best certified gap so far (k,), never rising."""
+    """One method's curve.
+
+    Parameters
+    ----------
+    method : str
+        Its name.
+    positions : array, shape (k,)
+        Seconds or iterations, increasing.
+    gaps : array, shape (k,)
+        The best certified gap so far, never rising.
+    """
 
     method: str
     positions: Floats
@@ -34,11 +44,26 @@ def convergence_data(
 ) -> tuple[ConvergenceData, ...]:
     """The best certified gap reached by each position, one curve a method.
 
-    histories: from a method's name to (positions, gaps), positions in seconds or iterations. Entries
-    without a certificate (gap infinite or nan) are left out; gaps below `floor` are raised to it, since
-    the axis is logarithmic. Raises InputError on shapes that differ, positions that are not finite, or a
-    method with no certified gap at all.
+    Parameters
+    ----------
+    histories : mapping
+        From a method's name to (positions, gaps), positions in seconds or iterations. Entries without a certificate
+        (gap infinite or nan) are left out.
+    floor : float
+        Gaps below it are raised to it, since the axis is logarithmic.
 
+    Returns
+    -------
+    tuple of ConvergenceData
+        What `plot_convergence` draws.
+
+    Raises
+    ------
+    InputError
+        On shapes that differ, positions that are not finite, or a method with no certified gap at all.
+
+    Examples
+    --------
     >>> curve, = convergence_data({"m": ([0, 1, 2, 3], [np.inf, 0.1, 0.3, 0.01])})
     >>> curve.positions, curve.gaps
     (array([1., 2., 3.]), array([0.1 , 0.1 , 0.01]))
@@ -73,10 +98,34 @@ def plot_convergence(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the certified gaps of several methods on a logarithmic axis; returns the axes.
+    """Draw the certified gaps of several methods on a logarithmic axis.
 
-    Arguments as in `convergence_data`; unit: what the positions are, for the axis ("seconds", "iterations");
-    tol: the gap asked for, drawn as a line; log_x: positions on a logarithmic axis too.
+    Parameters
+    ----------
+    histories : mapping
+        From a method's name to (positions, gaps), as for `convergence_data`.
+    unit : str
+        What the positions are, for the axis ("seconds", "iterations").
+    tol : float, optional
+        The gap asked for, drawn as a line.
+    log_x : bool
+        Positions on a logarithmic axis too.
+    floor : float
+        Gaps below it are raised to it.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> plot_convergence({"m": ([1, 2], [0.1, 0.01])}).get_yscale()
+    'log'
     """
     curves = convergence_data(histories, floor)
     ax = axes_or_new(ax)

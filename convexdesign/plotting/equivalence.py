@@ -31,8 +31,19 @@ LEGEND: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "bo
 class EquivalenceData:
     """What `plot_equivalence` draws, in the order of the positions.
 
-    `bound` is w's, the weighted mean of the sensitivities (or what was given): the design is optimal if and only if their
-    maximum does not exceed it. `excess` is max s / bound - 1: zero at an optimum.
+    Parameters
+    ----------
+    positions : array, shape (n,)
+        Where each arm sits on the axis.
+    sensitivity : array, shape (n,)
+        Of each arm.
+    weights : array, shape (n,)
+        The design.
+    bound : float
+        The weighted mean of the sensitivities (or what was given): the design is optimal if and only if their maximum
+        does not exceed it.
+    excess : float
+        How far it does, max s / bound - 1: zero at an optimum.
     """
 
     positions: Floats
@@ -45,17 +56,33 @@ class EquivalenceData:
 def sensitivity(
     arms: ArrayLike, weights: ArrayLike, M: ArrayLike | None = None, prior: ArrayLike | None = None
 ) -> Floats:
-    """y_i' C M C y_i for every arm, C = A(w)^+, A(w) = A0 + sum_i w_i y_i y_i'; shape (n,).
+    """y_i' C M C y_i for every arm, C = A(w)^+, A(w) = A0 + sum_i w_i y_i y_i'.
 
-    arms: rows y_i = x_i/s_i, already divided by the noise's standard deviation, (n, d); of arms with r responses
-    their whitened rows (n, r, d), as `problem.arms.take` gives them, over which the sensitivity sums. M: (d, d) psd; what
-    it is makes the criterion: A itself for D (then this is the variance function y'A^-1 y, and M may be left
-    out), the identity for A, sum_j mu_j v_j v_j' with the certificate's multipliers for minimax.
-    prior: A0 or None.
+    Parameters
+    ----------
+    arms : array_like, shape (n, d) or (n, r, d)
+        Rows y_i = x_i/s_i, already divided by the noise's standard deviation; of arms with r responses their whitened
+        rows, as `problem.arms.take` gives them, over which the sensitivity sums.
+    weights : array_like, shape (n,)
+        The design.
+    M : array_like, shape (d, d), optional
+        Positive semidefinite; what it is makes the criterion: A itself for D (then this is the variance function y'A^-1
+        y, and M may be left out), the identity for A, sum_j mu_j v_j v_j' with the certificate's multipliers for
+        minimax.
+    prior : array_like, shape (d, d), optional
+        The matrix A0.
 
-    Source: the general equivalence theorem (Kiefer and Wolfowitz 1960; Pukelsheim, Optimal Design of
-    Experiments).
+    Returns
+    -------
+    array, shape (n,)
+        A sensitivity for each arm.
 
+    References
+    ----------
+    The general equivalence theorem: Kiefer and Wolfowitz (1960); Pukelsheim, Optimal Design of Experiments (2006).
+
+    Examples
+    --------
     >>> sensitivity([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5])
     array([2., 2.])
     """
@@ -76,11 +103,26 @@ def sensitivity(
 def equivalence_data(
     values: ArrayLike, weights: ArrayLike, positions: ArrayLike | None = None, bound: float | None = None
 ) -> EquivalenceData:
-    """The sensitivities against their bound w's, sorted by position.
+    """The sensitivities against their bound, sorted by position.
 
-    values: (n,) from `sensitivity`. weights: (n,). positions: where each arm sits on the axis, for instance
-    the setting of a regression; indices where None. bound: what takes the place of w's, where it is known otherwise.
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        From `sensitivity`.
+    weights : array_like, shape (n,)
+        The design.
+    positions : array_like, shape (n,), optional
+        Where each arm sits on the axis, for instance the setting of a regression; indices by default.
+    bound : float, optional
+        What takes the place of the weighted mean of the values, where it is known otherwise.
 
+    Returns
+    -------
+    EquivalenceData
+        What `plot_equivalence` draws.
+
+    Examples
+    --------
     >>> data = equivalence_data([2.0, 2.0, 1.0], [0.5, 0.5, 0.0])
     >>> data.bound, data.excess
     (2.0, 0.0)
@@ -106,10 +148,38 @@ def plot_equivalence(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the sensitivities of all arms, mark the support, and the bound as a line; returns the axes.
+    """Draw the sensitivities of all arms, mark the support, and the bound as a line.
 
-    Arguments as in `equivalence_data`. With positions the points are joined by a curve; without, up to 24
-    arms are named on the axis where names are given.
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        From `sensitivity`.
+    weights : array_like, shape (n,)
+        The design.
+    positions : array_like, shape (n,), optional
+        Where each arm sits on the axis; then the points are joined by a curve.
+    bound : float, optional
+        What takes the place of the weighted mean of the values, where it is known otherwise.
+    names : sequence of str, optional
+        Without positions, up to 24 arms are named on the axis.
+    xlabel : str, optional
+        Of the axis of arms.
+    ylabel : str
+        Of the axis of sensitivities.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> plot_equivalence([2.0, 2.0, 1.0], [0.5, 0.5, 0.0]).get_ylabel()
+    'sensitivity (variance function)'
     """
     data = equivalence_data(values, weights, positions, bound)
     labels = arm_names(names, len(data.weights))
@@ -152,9 +222,32 @@ def plot_unmeasured(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what share of each arm a singular design does not measure: arms above zero would add to it; returns the axes.
+    """Draw what share of each arm a singular design does not measure: arms above zero would add to it.
 
-    shares: (n,) between 0 and 1. weights, positions and names as in `plot_equivalence`.
+    Parameters
+    ----------
+    shares : array_like, shape (n,)
+        Between 0 and 1.
+    weights : array_like, shape (n,)
+        The design.
+    positions : array_like, shape (n,), optional
+        As for `plot_equivalence`.
+    names : sequence of str, optional
+        As for `plot_equivalence`.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> bool(plot_unmeasured([0.0, 1.0], [1.0, 0.0]).collections)
+    True
     """
     s, w, x = _alike("shares", shares, weights, positions)
     labels = arm_names(names, w.size)

@@ -21,17 +21,44 @@ __all__ = ["RoundsData", "VariancesData", "plot_rounds", "plot_variances", "roun
 
 @dataclass(frozen=True, eq=False)
 class RoundsData:
-    """A staircase: from samples[k] on, undecided[k] items are left; samples (k,) rise, undecided (k,) do not."""
+    """A staircase: from samples[k] on, undecided[k] items are left.
+
+    Parameters
+    ----------
+    samples : array, shape (k,)
+        Rising.
+    undecided : array of int, shape (k,)
+        Not rising.
+    """
 
     samples: Floats
     undecided: NDArray[np.intp]
 
 
 def rounds_data(samples: ArrayLike, undecided: ArrayLike, n_items: int) -> RoundsData:
-    """What is drawn: samples (rounds,) spent by the end of each round and items undecided then (rounds,).
+    """What is drawn: a staircase that starts with all items and no samples.
 
-    Starts with all n_items and no samples. Raises InputError where the shapes differ.
+    Parameters
+    ----------
+    samples : array_like, shape (rounds,)
+        Spent by the end of each round.
+    undecided : array_like of int, shape (rounds,)
+        Items that were undecided then.
+    n_items : int
+        How many there are.
 
+    Returns
+    -------
+    RoundsData
+        What `plot_rounds` draws.
+
+    Raises
+    ------
+    InputError
+        Where the shapes differ.
+
+    Examples
+    --------
     >>> rounds_data([100, 300], [3, 1], n_items=5).undecided
     array([5, 3, 1])
     """
@@ -50,7 +77,33 @@ def plot_rounds(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the staircase of `rounds_data`, and a line where a burn-in of so many samples ended; returns the axes."""
+    """Draw the staircase of `rounds_data`, and a line where a burn-in ended.
+
+    Parameters
+    ----------
+    samples : array_like, shape (rounds,)
+        Spent by the end of each round.
+    undecided : array_like of int, shape (rounds,)
+        Items that were undecided then.
+    n_items : int
+        How many there are.
+    burn_in : int
+        Its samples; 0 for none.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> plot_rounds([100, 300], [3, 1], n_items=5).get_xlabel()
+    'samples'
+    """
     data = rounds_data(samples, undecided, n_items)
     ax = axes_or_new(ax)
     ax.step(data.samples, data.undecided, where="post", color=series_colour(0), linewidth=2)
@@ -67,7 +120,17 @@ def plot_rounds(
 
 @dataclass(frozen=True, eq=False)
 class VariancesData:
-    """Arms in increasing order of variance: their indices, variances, and the ends of their error bars."""
+    """Arms in increasing order of variance.
+
+    Parameters
+    ----------
+    arms : array of int, shape (n,)
+        Their indices.
+    variance : array, shape (n,)
+        Their VARIANCES.
+    low, high : array, shape (n,)
+        The ends of their error bars.
+    """
 
     arms: NDArray[np.intp]
     variance: Floats
@@ -78,10 +141,29 @@ class VariancesData:
 def variances_data(
     variances: ArrayLike, error: ArrayLike | None = None, bounds: tuple[float, float] | None = None
 ) -> VariancesData:
-    """What is drawn: variances (n,) sorted, with variance -+ error cut off at zero and at the known bounds.
+    """What is drawn: variances sorted, with variance -+ error cut off at zero and at the known bounds.
 
-    error: (n,) or None, for bars of no length. All are VARIANCES. Raises InputError where shapes differ.
+    Parameters
+    ----------
+    variances : array_like, shape (n,)
+        VARIANCES.
+    error : array_like, shape (n,), optional
+        Bars have no length by default.
+    bounds : tuple of float, optional
+        (low, high), known beforehand.
 
+    Returns
+    -------
+    VariancesData
+        What `plot_variances` draws.
+
+    Raises
+    ------
+    InputError
+        Where shapes differ.
+
+    Examples
+    --------
     >>> variances_data([2.0, 1.0], error=[0.5, 3.0], bounds=(0.1, 9.0)).low
     array([0.1, 1.5])
     """
@@ -104,7 +186,31 @@ def plot_variances(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the variances as points in increasing order, bars for the error, lines at the bounds; returns the axes."""
+    """Draw the variances as points in increasing order, bars for the error, lines at the bounds.
+
+    Parameters
+    ----------
+    variances : array_like, shape (n,)
+        VARIANCES.
+    error : array_like, shape (n,), optional
+        Half the length of each bar.
+    bounds : tuple of float, optional
+        (low, high), known beforehand.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> bool(plot_variances([2.0, 1.0], error=[0.5, 3.0], bounds=(0.1, 9.0)).lines)
+    True
+    """
     data = variances_data(variances, error, bounds)
     ax = axes_or_new(ax)
     rank = np.arange(data.variance.size)

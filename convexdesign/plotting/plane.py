@@ -25,8 +25,18 @@ __all__ = ["ElfvingData", "EllipseData", "elfving_data", "ellipse_data", "plot_e
 class EllipseData:
     """What `plot_ellipse` draws.
 
-    arms (n, 2), weights (n,); of arms with several responses every response vector, with its arm's weight; targets (m,
-    2), information A (2, 2), boundary (k, 2): points with z'A z = 1; the first and the last coincide.
+    Parameters
+    ----------
+    arms : array, shape (n, 2)
+        Of arms with several responses every response vector.
+    weights : array, shape (n,)
+        Theirs, or of the arm that a response belongs to.
+    targets : array, shape (m, 2)
+        The combinations that are wanted.
+    information : array, shape (2, 2)
+        The matrix A.
+    boundary : array, shape (k, 2)
+        Points with z'A z = 1; the first and the last coincide.
     """
 
     arms: Floats
@@ -55,10 +65,33 @@ def ellipse_data(
     After N measurements the estimate's covariance is A^-1/N, so the ellipse has the shape of every confidence
     region for theta; the largest v'z on it is the standard deviation of v'theta, times sqrt(N).
 
-    arms: (n, 2). weights: (n,). targets: (m, 2) or None. noise_variance: s_i^2, a scalar or (n,), one where
-    None; for arms (n, 2, r) with several responses also (n, r) or (n, r, r). prior: A0 (2, 2) or None. Raises
-    InputError where the dimension is not two or A is singular (the region is then an unbounded strip).
+    Parameters
+    ----------
+    arms : array_like, shape (n, 2) or (n, 2, r)
+        In the plane.
+    weights : array_like, shape (n,)
+        The design.
+    targets : array_like, shape (m, 2), optional
+        The combinations that are wanted.
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES s_i^2, one by default; for arms with several responses also (n, r) or (n, r, r).
+    prior : array_like, shape (2, 2), optional
+        The matrix A0.
+    points : int
+        How many on the boundary.
 
+    Returns
+    -------
+    EllipseData
+        What `plot_ellipse` draws.
+
+    Raises
+    ------
+    InputError
+        Where the dimension is not two or A is singular (the region is then an unbounded strip).
+
+    Examples
+    --------
     >>> ellipse_data([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5]).boundary[0].round(6)
     array([1.414214, 0.      ])
     """
@@ -104,10 +137,36 @@ def plot_ellipse(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw arms (area proportional to weight), targets (arrows) and {z : z'A z <= 1}; returns the axes.
+    """Draw arms (area proportional to weight), targets (arrows) and {z : z'A z <= 1}.
 
-    Arguments as in `ellipse_data`. Targets too long or too short for the picture are all drawn at one
-    scale, which the legend names.
+    Targets too long or too short for the picture are all drawn at one scale, which the legend names.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, 2) or (n, 2, r)
+        In the plane.
+    weights : array_like, shape (n,)
+        The design.
+    targets : array_like, shape (m, 2), optional
+        The combinations that are wanted.
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES, as for `ellipse_data`.
+    prior : array_like, shape (2, 2), optional
+        The matrix A0.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> bool(plot_ellipse([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5]).lines)
+    True
     """
     data = ellipse_data(arms, weights, targets, noise_variance, prior)
     ax = axes_or_new(ax, (6.4, 5.2))
@@ -179,11 +238,22 @@ NEEDED = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ElfvingData:
-    """What `plot_elfving` draws, for arms y_i = x_i / s_i (n, 2) and one target v (2,).
+    """What `plot_elfving` draws, for arms y_i = x_i / s_i and one target v in the plane.
 
-    hull (k, 2): the corners of conv{y_i, -y_i} in order, the first repeated at the end. touch (2,): where the ray from
-    the origin along v leaves the hull. value: the best variance of v'theta per measurement, (|v| / |touch|)^2.
-    weights (n,): an optimal design; the arms at the ends of the edge that holds `touch`.
+    Parameters
+    ----------
+    arms : array, shape (n, 2)
+        The y_i.
+    target : array, shape (2,)
+        The v.
+    hull : array, shape (k, 2)
+        The corners of conv{y_i, -y_i} in order, the first repeated at the end.
+    touch : array, shape (2,)
+        Where the ray from the origin along v leaves the hull.
+    value : float
+        The best variance of v'theta per measurement, (|v| / |touch|)^2.
+    weights : array, shape (n,)
+        An optimal design; the arms at the ends of the edge that holds `touch`.
     """
 
     arms: Floats
@@ -197,12 +267,34 @@ class ElfvingData:
 def elfving_data(arms: ArrayLike, target: ArrayLike, noise_variance: ArrayLike | None = None) -> ElfvingData:
     """The hull of the arms and their negatives, where the target's ray leaves it, and the design that this gives.
 
-    arms: (n, 2). target: (2,), not zero. noise_variance: s_i^2, a scalar or (n,), one where None. Any unbiased estimate
-    sum_i h_i y_i of v has standard deviation at least sum_i |h_i| per measurement, and v / sum_i |h_i| lies in the hull:
-    the further out along v the hull reaches, the smaller the variance (Elfving 1952).
+    Any unbiased estimate sum_i h_i y_i of v has standard deviation at least sum_i |h_i| per measurement, and v / sum_i
+    |h_i| lies in the hull: the further out along v the hull reaches, the smaller the variance.
 
-    Raises InputError where the arms are not in the plane, lie on one line, or the target is zero.
+    Parameters
+    ----------
+    arms : array_like, shape (n, 2)
+        In the plane.
+    target : array_like, shape (2,)
+        Not zero.
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES s_i^2, one by default.
 
+    Returns
+    -------
+    ElfvingData
+        What `plot_elfving` draws.
+
+    Raises
+    ------
+    InputError
+        Where the arms are not in the plane, lie on one line, or the target is zero.
+
+    References
+    ----------
+    Elfving, Optimum allocation in linear regression theory (1952).
+
+    Examples
+    --------
     >>> elfving_data([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0]).value
     4.0
     """
@@ -237,7 +329,31 @@ def plot_elfving(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the hull, the arms (filled) and their negatives (open), the target and where its ray leaves the hull."""
+    """Draw the hull, the arms (filled) and their negatives (open), the target and where its ray leaves the hull.
+
+    Parameters
+    ----------
+    arms : array_like, shape (n, 2)
+        In the plane.
+    target : array_like, shape (2,)
+        Not zero.
+    noise_variance : array_like, scalar or shape (n,), optional
+        VARIANCES s_i^2, one by default.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Examples
+    --------
+    >>> bool(plot_elfving([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0]).lines)
+    True
+    """
     data = elfving_data(arms, target, noise_variance)
     ax = axes_or_new(ax, (6.4, 5.2))
     ax.fill(*data.hull.T, color=OKABE_ITO["sky"], alpha=0.2, linewidth=0)
