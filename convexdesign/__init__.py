@@ -38,12 +38,14 @@ if TYPE_CHECKING:
         instances,
         plotting,
         problemfile,
+        regions,
         rigorous,
         rounding,
         simulation,
         tables,
     )
     from convexdesign.experiment import Experiment
+    from convexdesign.regions import Model, Region
 
 __all__ = [
     "BlockArms",
@@ -58,6 +60,8 @@ __all__ = [
     "Experiment",
     "Improvement",
     "InputError",
+    "Model",
+    "Region",
     "SolverError",
     "Status",
     "StoreError",
@@ -73,6 +77,7 @@ __all__ = [
     "match_design",
     "plotting",
     "problemfile",
+    "regions",
     "rigorous",
     "rounding",
     "simulation",
@@ -86,11 +91,18 @@ __version__ = "0.1.0"
 # The application decides what becomes of what is logged.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
+# Names that are imported on first use, with the package that has them.
+_LATER = {
+    "Experiment": "convexdesign.experiment",
+    "Model": "convexdesign.regions",
+    "Region": "convexdesign.regions",
+}
+
 
 def __getattr__(name: str) -> Any:
     """What is imported on first use, so that `import convexdesign` costs NumPy and little more."""
-    if name == "Experiment":
-        return import_module("convexdesign.experiment").Experiment
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     if name in __all__:
         return import_module(f"convexdesign.{name}")
     raise AttributeError(f"module 'convexdesign' has no attribute {name!r}")

@@ -19,6 +19,7 @@ from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.judging import better, judged
 from convexdesign.outcome import Outcome, Report, Snapshot, Stats, Status
 from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
+from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.problem.weights import unit_of
 from convexdesign.programs.prover import prover
 
@@ -108,6 +109,16 @@ def solve(
     >>> d.status.name, [round(float(w), 4) for w in d.weights]
     ('CERTIFIED', [0.2, 0.8])
     """
+    if isinstance(problem, ContinuumProblem):
+        given = {
+            "method": method,
+            "max_iter": max_iter,
+            "warm_start": warm_start,
+            "formulation": formulation,
+            "backend": backend,
+        }
+        over: Design = problem.solved(tol=tol, time_limit=time_limit, verbose=verbose, progress=progress, **given)
+        return over
     _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
     tol, max_iter, time_limit = real(tol), max_iter and whole(max_iter), time_limit and real(time_limit)
     reporter = _Reporter(verbose, progress, tol)

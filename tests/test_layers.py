@@ -29,6 +29,7 @@ LAYERS = (
     ("solving",),
     ("verification",),
     ("efficiency_table",),
+    ("regions",),
     ("estimation",),
     ("identification",),
     ("algorithms",),

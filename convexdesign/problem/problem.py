@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from convexdesign.deprecation import deprecated
 from convexdesign.errors import InputError
 from convexdesign.features import phi
 from convexdesign.problem.common import Common, read_common, spelt_out, with_common_parameters
+from convexdesign.problem.continuum import Continuum, over_continuum, takes_continuum
 from convexdesign.problem.coordinates import rank_of
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.moments import root_of_moments
@@ -130,6 +132,12 @@ class DesignProblem:
     stated: Stated
     rows: Rows
 
+    def __new__(cls, arms: Any = None, *args: Any, **keywords: Any) -> DesignProblem:
+        """The problem; over a region (`model.over(region)`) the region's own."""
+        if isinstance(arms, Continuum):
+            return over_continuum("DesignProblem", arms, ("targets",), args, keywords)
+        return super().__new__(cls)
+
     @spelt_out
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_arms(arms)
@@ -197,6 +205,7 @@ class DesignProblem:
     # ------------------------------------------------------------------ kinds
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def g_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of max_i x_i' A(w)^+ x_i: the worst predictive variance over the arms themselves.
@@ -230,6 +239,7 @@ class DesignProblem:
         return cls._make("g-optimal", Criterion.MINIMAX, rows, targets, common, Stated(rows))
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def variance_g_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """G-optimal design over phi(x) = D' vec(xx'), with which x'Sx = phi(x)' vech(S) is linear in S.
@@ -272,6 +282,7 @@ class DesignProblem:
         return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, Stated(rows))
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def xy_allocation(
         cls,
@@ -317,6 +328,7 @@ class DesignProblem:
         return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def level_set_allocation(
         cls,
@@ -353,6 +365,7 @@ class DesignProblem:
         return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def best_arm_oracle(
         cls,
@@ -411,6 +424,7 @@ class DesignProblem:
         return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def level_set_oracle(
         cls,
@@ -474,6 +488,7 @@ class DesignProblem:
         return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def c_optimal(cls, arms: ArrayLike | Any, direction: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of c' A(w)^+ c: the variance of the best estimate of one combination c'theta.
@@ -515,6 +530,7 @@ class DesignProblem:
         return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, common, Stated(rows, direction=direction))
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def d_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of log det A(w), on the range of the arms: the smallest confidence ellipsoid for theta.
@@ -543,6 +559,7 @@ class DesignProblem:
         return cls._make("d-optimal", Criterion.D, rows, targets, common, Stated(rows))
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def ds_optimal(cls, arms: ArrayLike | Any, interest: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of log det (K'A(w)^-K)^-1: the smallest ellipsoid for the parameters of interest K'theta alone.
@@ -580,6 +597,7 @@ class DesignProblem:
         return cls._make("ds-optimal", Criterion.DS, rows, targets, common, Stated(rows, interest=K), K)
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def a_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of tr A(w)^-1: the average variance of the coefficients.
@@ -608,6 +626,7 @@ class DesignProblem:
         return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows), np.eye(d))
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def i_optimal(cls, arms: ArrayLike | Any, region: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of the mean over points v of the region of v'A(w)^+ v: the average predictive variance.
@@ -639,6 +658,7 @@ class DesignProblem:
         return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows, region=points), aim)
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def average_variance(cls, arms: ArrayLike | Any, M: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """min over w of tr(A(w)^+ M) for a positive semidefinite M: L-optimality.
@@ -677,6 +697,7 @@ class DesignProblem:
         return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, Stated(rows, M=matrix), aim)
 
     @classmethod
+    @takes_continuum
     @spelt_out
     def e_optimal(cls, arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
         """max over w of lambda_min(A(w)): the smallest worst variance over combinations of length one.
@@ -781,6 +802,16 @@ class DesignProblem:
 
 
 DesignProblem.__doc__ = with_common_parameters(DesignProblem.__doc__)
+
+
+# What the constructor takes is what its __init__ says; __new__ only looks whether the arms are a list.
+setattr(  # noqa: B010
+    DesignProblem,
+    "__signature__",
+    inspect.signature(DesignProblem.__init__).replace(
+        parameters=[p for p in inspect.signature(DesignProblem.__init__).parameters.values() if p.name != "self"]
+    ),
+)
 
 
 def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:

@@ -71,6 +71,12 @@ SUBJECTS = (
         "convexdesign.explore",
         ("State", "view", "View", "program"),
     ),
+    Subject(
+        "regions",
+        "Regions",
+        "Designs over continuous regions: where the factors may be set, the model over it, and the design with its proof.",
+        "convexdesign.regions",
+    ),
     Subject("experiment", "Durable experiments", "Ask and tell over days, on disk.", "convexdesign.experiment"),
     Subject(
         "features",

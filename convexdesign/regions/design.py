@@ -1,0 +1,190 @@
+"""A design over a region: settings with their shares of the measurements, and the proof of how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexdesign.arguments import numeric
+from convexdesign.errors import InputError
+from convexdesign.outcome import Stats, Status
+from convexdesign.problem import Criterion, DesignProblem
+from convexdesign.regions.criteria import Vectors
+from convexdesign.regions.problem import RegionProblem
+from convexdesign.typing import Floats
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["RegionCertificate", "RegionDesign"]
+
+
+@dataclass(frozen=True, eq=False)
+class RegionCertificate:
+    """The proof that no design over the region is better than by `gap`.
+
+    Parameters
+    ----------
+    criterion
+        What is optimised.
+    value
+        The criterion of the design; for G the proven upper bound on its worst variance over the region.
+    bound
+        A proven bound on the optimum over the whole region: a lower one for variances, an upper one for log det and lambda_min.
+    gap
+        The relative gap between them, rounding included; for log det exp((bound - value) / d) - 1.
+    kind
+        How the largest sensitivity over the region was bounded: "sum of squares", "interval branch and bound", or "none".
+    degree
+        The degree of the sums of squares, the largest of all pieces; 0 where there are none.
+    most
+        The proven upper bound on the sensitivity sum_j (b_j'f(x))^2 / s^2(x) over the region, for the vectors below.
+    found
+        The largest value of it that was found: below `most`, by what the proof did not reach.
+    vectors
+        The b_j, in the coordinates of `RegionProblem.frame`.
+    next_seconds
+        Where the proof stopped short of the tolerance: about how long the next step of it would take; nan where none is known.
+    """
+
+    criterion: Criterion
+    value: float
+    bound: float
+    gap: float
+    kind: str
+    degree: int
+    most: float
+    found: float
+    vectors: Vectors | None
+    rounding: float = 0.0
+    next_seconds: float = np.nan
+
+    @property
+    def efficiency(self) -> float:
+        """A proven lower bound on the efficiency of the design: 1 / (1 + gap)."""
+        return 1.0 / (1.0 + self.gap)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionDesign:
+    """Settings of a region with weights, and a certificate over the whole region.
+
+    Variances are per unit of sampling effort, as everywhere: with N measurements in these proportions the variance of
+    v'theta-hat is variance(v) / N.
+
+    Parameters
+    ----------
+    problem
+        The problem over the region.
+    where, x
+        The piece of the region (combination of levels) and the continuous coordinates (n, q) of every setting.
+    weights
+        (n,), positive, sum 1.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> curve = cd.Model.polynomial("x", 3).over(cd.Region.box(x=(0, 10)))
+    >>> design = cd.solve(cd.DesignProblem.d_optimal(curve))
+    >>> design.status.name, design.certificate.kind, design.certificate.degree
+    ('CERTIFIED', 'sum of squares', 6)
+    >>> design.points["x"].round(3).tolist()
+    [0.0, 2.764, 7.236, 10.0]
+    """
+
+    problem: RegionProblem
+    where: Sequence[int]
+    x: Floats
+    weights: Floats
+    certificate: RegionCertificate
+    status: Status
+    finite: DesignProblem
+    stats: Stats = field(default_factory=lambda: Stats("given"))
+    tol: float = 1e-6
+
+    @property
+    def points(self) -> pandas.DataFrame:
+        """A row for each setting: a column for each factor, and `weight`."""
+        import pandas
+
+        return pandas.DataFrame({**self.problem.region.table(self.where, self.x), "weight": self.weights})
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The same as `points`, with the variance of the mean outcome at each setting."""
+        frame = self.points
+        frame["variance"] = self.variance(self.problem.region.table(self.where, self.x))
+        return frame
+
+    @property
+    def value(self) -> float:
+        """The criterion of the design."""
+        return self.certificate.value
+
+    @property
+    def bound(self) -> float:
+        """A proven bound on the optimal value over the region."""
+        return self.certificate.bound
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap: the design is at most this share from the optimum."""
+        return self.certificate.gap
+
+    @property
+    def efficiency(self) -> float:
+        """A proven lower bound on the efficiency: 1 / (1 + gap)."""
+        return self.certificate.efficiency
+
+    @property
+    def information(self) -> Floats:
+        """A = A0 + sum_i w_i f(x_i)f(x_i)' / (s^2(x_i) c(x_i)), in the model's own coordinates (d, d)."""
+        F = self.problem.curve.at(self.problem.region.table(self.where, self.x))
+        A = F.T @ ((self.weights / self.problem.prices(self.x))[:, None] * F)
+        prior, n_new = self.problem.prior, self.problem.n_new
+        return A if prior is None or n_new is None else A + prior / n_new
+
+    def variance(self, at: Any) -> Floats:
+        """f(x)'A^-1f(x) at a table of settings, or v'A^-1v for rows v (k, d); infinite where it is not measured."""
+        curve = self.problem.curve
+        if hasattr(at, "columns") or isinstance(at, dict):
+            where, x = curve.region.coordinates(at)
+            H = self.problem.frame.rows(where, x)
+        else:
+            V = np.atleast_2d(numeric(at, "at")).astype(float)
+            if V.shape[1] != curve.d:
+                raise InputError(
+                    f"a vector has {V.shape[1]} entries; the model has {curve.d} terms: {', '.join(curve.terms)}"
+                )
+            H = self.problem.frame.vectors(V)
+        A = self._internal()
+        level, vectors = np.linalg.eigh(A)
+        seen = level > 1e-12 * level[-1]
+        image = H @ vectors
+        out = np.sum(image[:, seen] ** 2 / level[seen], axis=1)
+        lost = np.sum(image[:, ~seen] ** 2, axis=1) > 1e-16 * np.sum(H**2, axis=1)
+        return np.where(lost, np.inf, out)
+
+    def sensitivity(self, at: Any) -> Floats:
+        """sum_j (b_j'f(x))^2 / (s^2(x) c(x)) at a table of settings: nowhere above `certificate.most`; so the bound holds."""
+        if self.certificate.vectors is None:
+            raise InputError("the design has no vectors: nothing was proven of it")
+        where, x = self.problem.region.coordinates(at)
+        image = self.problem.frame.rows(where, x) @ self.certificate.vectors.B.T
+        return np.asarray(np.sum(image**2, axis=1) / self.problem.prices(x))
+
+    def _internal(self) -> Floats:
+        rows = self.problem.frame.rows(self.where, self.x)
+        A = rows.T @ ((self.weights / self.problem.prices(self.x))[:, None] * rows)
+        return A if self.finite.prior is None else A + self.finite.prior
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        side = "upper" if c.criterion.maximised else "lower"
+        how = f" by {c.kind}" + (f" of degree {c.degree}" if c.degree else "")
+        return (
+            f"RegionDesign({c.criterion.value_name} {c.value:.8g}, {side} bound {c.bound:.8g} proven over the region{how}, "
+            f"gap {c.gap:.1e}, {self.status.name}; {len(self.weights)} settings)"
+        )

@@ -1,0 +1,327 @@
+"""A design problem over a region: what is known of it, and the finite problem over any list of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from convexdesign.arguments import numeric, positive, real
+from convexdesign.errors import InputError
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.continuum import ContinuumProblem
+from convexdesign.problem.psd import read_psd
+from convexdesign.regions.frame import Frame
+from convexdesign.regions.model import Curve
+from convexdesign.regions.moments import second_moments
+from convexdesign.regions.polynomial import Polynomial
+from convexdesign.regions.region import Region
+from convexdesign.regions.search import inner_points
+from convexdesign.regions.text import Ratio, parse_ratio
+from convexdesign.typing import Floats, Indices
+
+__all__ = ["RegionProblem", "make_problem"]
+
+KINDS = {
+    "DesignProblem": ("targets",),
+    "g_optimal": (),
+    "d_optimal": (),
+    "ds_optimal": ("interest",),
+    "a_optimal": (),
+    "i_optimal": ("region",),
+    "average_variance": ("M",),
+    "c_optimal": ("direction",),
+    "e_optimal": (),
+    "xy_allocation": ("items",),
+    "level_set_allocation": ("items",),
+}
+COMMON = ("noise_variance", "costs", "prior_information", "existing_runs", "n_new")
+Where = Sequence[int] | Indices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionProblem(ContinuumProblem):
+    """A design problem whose arms are f(x) for all settings x of a region.
+
+    kind: the constructor's name; fields: its own keywords, read; noise, cost: rational functions of the settings, variance and
+    price; prior: total information held (d, d); n_new: how many new measurements are planned.
+    """
+
+    curve: Curve
+    kind: str
+    fields: Mapping[str, Any]
+    noise: Ratio | None = None
+    cost: Ratio | None = None
+    prior: Floats | None = None
+    n_new: float | None = None
+
+    @property
+    def region(self) -> Region:
+        """The settings allowed."""
+        return self.curve.region
+
+    @cached_property
+    def price(self) -> Ratio | None:
+        """s^2(x) c(x), by which f(x)f(x)' is divided; None for 1."""
+        parts = [part for part in (self.noise, self.cost) if part is not None]
+        if not parts:
+            return None
+        top, bottom = parts[0]
+        for a, b in parts[1:]:
+            top, bottom = top * a, bottom * b
+        return top, bottom
+
+    @property
+    def predicts_region(self) -> bool:
+        """Whether the targets are all f(x) themselves: G-optimality."""
+        return self.kind == "g_optimal"
+
+    @property
+    def is_kiefer_wolfowitz(self) -> bool:
+        """Whether G and D have the same optimum: one noise and cost everywhere, nothing held."""
+        return (
+            self.predicts_region
+            and self.prior is None
+            and (self.price is None or all(p.is_constant for p in self.price))
+        )
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The coordinates in which it is solved."""
+        return Frame(self.curve, plain=self.kind == "e_optimal")
+
+    @cached_property
+    def restated(self) -> dict[str, Any]:
+        """The fields of the kind and the information held, in the frame's coordinates."""
+        frame = self.frame
+        out: dict[str, Any] = {}
+        for name, value in self.fields.items():
+            if name in ("targets", "items"):
+                out[name] = frame.vectors(value)
+            elif name == "direction":
+                out[name] = frame.vectors(value[None, :])[0]
+            elif name == "M":
+                out[name] = frame.matrix(value)
+            elif name == "interest":
+                out[name] = np.ascontiguousarray(frame.vectors(value.T).T)
+        if self.prior is not None:
+            out |= {"prior_information": frame.matrix(self.prior), "n_new": self.n_new}
+        return out
+
+    def finite(self, where: Where, x: Floats, targets: Floats | None = None) -> DesignProblem:
+        """The problem over a list of settings in the frame's coordinates; of G, the targets (k, d) to predict are given."""
+        rows = self.frame.rows(where, x)
+        common = {name: value for name, value in self.restated.items() if name in ("prior_information", "n_new")}
+        fields = {name: value for name, value in self.restated.items() if name not in common}
+        if self.noise is not None:
+            common["noise_variance"] = values_of(self.noise, x)
+        if self.cost is not None:
+            common["costs"] = values_of(self.cost, x)
+        if self.predicts_region:
+            return (
+                DesignProblem.d_optimal(rows, **common) if targets is None else DesignProblem(rows, targets, **common)
+            )
+        match self.kind:
+            case "DesignProblem":
+                return DesignProblem(rows, **fields, **common)
+            case "a_optimal" | "i_optimal" | "average_variance":
+                return DesignProblem.average_variance(rows, **fields, **common)
+        made: DesignProblem = getattr(DesignProblem, self.kind)(rows, **fields, **common)
+        return made
+
+    def prices(self, x: Floats) -> Floats:
+        """s^2(x) c(x) at the coordinates (n, q)."""
+        return np.ones(len(x)) if self.price is None else values_of(self.price, x)
+
+    def allowed(self, x: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether noise and cost are finite and positive at the coordinates (n, q)."""
+        ok = np.ones(len(x), dtype=bool)
+        for part in (self.noise, self.cost):
+            if part is not None:
+                values = values_of(part, x)
+                ok &= np.isfinite(values) & (values > 0)
+        return ok
+
+    def solved(self, **options: Any) -> Any:
+        """The optimal design over the region with its proof; called by `solve`."""
+        from convexdesign.regions.solving import solve_over_region
+
+        return solve_over_region(self, **options)
+
+    def __repr__(self) -> str:
+        name = "minimax" if self.kind == "DesignProblem" else self.kind.replace("_", "-")
+        return f"RegionProblem({name}: {self.curve.model.text!r} over {self.region!r})"
+
+
+def make_problem(curve: Curve, kind: str, options: Mapping[str, Any]) -> RegionProblem:
+    """The problem of a kind over a region; InputError for what has no meaning there."""
+    if kind not in KINDS:
+        known = ", ".join(name for name in KINDS if name != "DesignProblem")
+        raise InputError(f"{kind} ranks a list of arms and has no meaning over a region; choose one of {known}")
+    for name, value in options.items():
+        if name not in (*KINDS[kind], *COMMON) and value is not None:
+            raise InputError(
+                f"{name} is not known over a region for {kind}; it takes {', '.join((*KINDS[kind], *COMMON))}"
+            )
+    given = {name: options.get(name) for name in (*KINDS[kind], *COMMON)}
+    noise = _expression(curve.region, given["noise_variance"], "noise_variance")
+    cost = _expression(curve.region, given["costs"], "costs")
+    prior, n_new = _held(curve, given, noise)
+    problem = RegionProblem(curve, kind, _fields(curve, kind, given), noise, cost, prior, n_new)
+    _check(problem)
+    return problem
+
+
+def _fields(curve: Curve, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    match kind:
+        case "DesignProblem":
+            return {"targets": _vectors(curve, given["targets"], "targets")}
+        case "xy_allocation" | "level_set_allocation":
+            if given["items"] is None:
+                raise InputError(f"{kind} over a region needs items: a table of settings, or vectors (k, {curve.d})")
+            return {"items": _vectors(curve, given["items"], "items")}
+        case "c_optimal":
+            return {"direction": _direction(curve, given["direction"])}
+        case "ds_optimal":
+            return {"interest": _interest(curve, given["interest"])}
+        case "a_optimal":
+            return {"M": np.eye(curve.d)}
+        case "i_optimal":
+            over = curve.region if given["region"] is None else given["region"]
+            return {"M": second_moments(curve, over)}
+        case "average_variance":
+            matrix = read_psd(given["M"], "M", curve.d, curve.terms)
+            if not matrix.any():
+                raise InputError("M is zero: there is nothing to estimate; give a nonzero matrix")
+            return {"M": matrix}
+    return {}
+
+
+def _vectors(curve: Curve, given: Any, what: str) -> Floats:
+    """Vectors (k, d), or f at the rows of a table of settings."""
+    if (
+        hasattr(given, "columns")
+        or isinstance(given, Mapping)
+        or (isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], Mapping))
+    ):
+        return curve.at(given)
+    V = np.atleast_2d(numeric(given, what)).astype(float)
+    if V.ndim != 2 or V.shape[1] != curve.d:
+        raise InputError(
+            f"{what} has the shape {V.shape}; give settings of the factors, or vectors with {curve.d} entries"
+        )
+    return V
+
+
+def _direction(curve: Curve, given: Any) -> Floats:
+    if isinstance(given, Mapping):
+        out = np.zeros(curve.d)
+        for name, value in given.items():
+            if name not in curve.terms:
+                raise InputError(f"direction names {name!r}; the terms of the model are {', '.join(curve.terms)}")
+            out[curve.terms.index(name)] = real(value)
+        return out
+    vector = np.asarray(numeric(given, "direction"), dtype=float)
+    if vector.shape != (curve.d,):
+        raise InputError(
+            f"direction has the shape {vector.shape}; the model has {curve.d} terms: {', '.join(curve.terms)}"
+        )
+    return vector
+
+
+def _interest(curve: Curve, given: Any) -> Floats:
+    """K (d, s): indices or names of terms, or a matrix of combinations."""
+    listed = [given] if isinstance(given, str) else given
+    if isinstance(listed, (list, tuple)) and listed and all(isinstance(name, str) for name in listed):
+        for name in listed:
+            if name not in curve.terms:
+                raise InputError(f"interest names {name!r}; the terms of the model are {', '.join(curve.terms)}")
+        listed = [curve.terms.index(name) for name in listed]
+    K = numeric(listed, "interest")
+    if K.ndim == 1:
+        if K.size == 0 or K.dtype.kind not in "iu" or K.min() < 0 or K.max() >= curve.d or np.unique(K).size < K.size:
+            raise InputError(
+                f"interest is {K[:20].tolist()}; give different terms, or indices between 0 and {curve.d - 1}"
+            )
+        return np.asarray(np.eye(curve.d)[:, K])
+    if K.ndim != 2 or K.shape[0] != curve.d:
+        raise InputError(f"interest has the shape {K.shape}; a matrix of combinations has {curve.d} rows")
+    matrix = np.asarray(K, dtype=float)
+    if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
+        raise InputError("the columns of interest are linearly dependent: their ellipsoid would be flat; drop one")
+    return matrix
+
+
+def _expression(region: Region, given: Any, what: str) -> Ratio | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        every = region.names + tuple(name for name, _ in region.eliminated)
+        top, bottom = parse_ratio(given, every, what)
+        gone = dict(region.eliminated)
+        return top.substituted(gone, region.names), bottom.substituted(gone, region.names)
+    value = positive(given, what, "give a positive number, or an expression of the settings such as '1 + x**2'")
+    return Polynomial.constant(value, region.names), Polynomial.constant(1, region.names)
+
+
+def _held(curve: Curve, given: Mapping[str, Any], noise: Ratio | None) -> tuple[Floats | None, float | None]:
+    information, runs, n_new = given["prior_information"], given["existing_runs"], given["n_new"]
+    if information is None and runs is None:
+        if n_new is not None:
+            raise InputError("n_new is given without prior_information or existing_runs; leave it out or add one")
+        return None, None
+    if information is not None and runs is not None:
+        raise InputError("give prior_information or existing_runs, not both: each is all that is already held")
+    if n_new is None:
+        raise InputError("n_new is missing: how many new measurements are planned beside the information held?")
+    planned = positive(n_new, "n_new", "give a positive number of planned measurements")
+    if information is not None:
+        return read_psd(information, "prior_information", curve.d), planned
+    F = curve.at(runs)
+    if noise is not None:
+        F = F / np.sqrt(values_of(noise, curve.region.coordinates(runs)[1]))[:, None]
+    return F.T @ F, planned
+
+
+def values_of(part: Ratio, x: Floats) -> Floats:
+    top, bottom = part
+    with np.errstate(all="ignore"):
+        return np.asarray(top.at(x) / bottom.at(x))
+
+
+def _check(problem: RegionProblem) -> None:
+    """The model spans on the region, and noise and cost are positive at settings drawn from it."""
+    curve, region, rng = problem.curve, problem.region, np.random.default_rng(0)
+    x = inner_points(region, max(4 * curve.d, 50), rng) if region.q else np.empty((1, 0))
+    for name, part in (("noise_variance", problem.noise), ("costs", problem.cost)):
+        if part is None:
+            continue
+        values = values_of(part, x)
+        bad = np.flatnonzero(~(values > 0))
+        if bad.size:
+            k = int(bad[0])
+            place = ", ".join(f"{factor} = {x[k, j]:g}" for j, factor in enumerate(region.names))
+            raise InputError(f"{name} is {values[k]:g} at {place}; it must be positive everywhere in the region")
+    pieces = len(region.pieces)
+    F = np.vstack([curve.rows(piece, x) for piece in range(pieces)])
+    size = np.abs(F).max(axis=0)
+    if not size.all():
+        raise InputError(f"the term {curve.terms[int(np.argmin(size))]} is zero everywhere in the region; leave it out")
+    from scipy.linalg import qr
+
+    # The frame's coordinates say whether terms differ, however far from zero the factors are.
+    H = np.vstack([problem.frame.piece_rows(piece, x) for piece in range(pieces)])
+    if np.linalg.matrix_rank(H, tol=1e-9 * float(np.linalg.norm(H, 2))) == curve.d:
+        return
+    _, R, pivot = qr(F / size, mode="economic", pivoting=True)
+    level = np.abs(np.diag(R))
+    rank = min(int(np.count_nonzero(level > 1e-9 * level[0])), curve.d - 1)
+    if rank < curve.d:
+        names = ", ".join(curve.terms[int(k)] for k in pivot[rank:])
+        raise InputError(
+            f"the model does not span over the region: it has {curve.d} terms but only {rank} independent ones; leave out "
+            f"{names}, which the others determine there"
+        )

@@ -1,0 +1,227 @@
+"""lambda >= max over a region of sum_j (b_j'f(x))^2 / (s^2(x) c(x)), proven; or the settings that refute a smaller one.
+
+The coefficients of p = sum_j (b_j'h)^2 over products of Chebyshev polynomials are computed in floating point and charged
+their rounding: with C = BH, |C - exact| <= E = (d + 2) u |B||H| entry by entry, the coefficients of sum_j (C_j'm)^2 are off
+by no more, in sum, than the sum of the entries of |C|'E + E'|C| + E'E + (J + count) u |C|'|C|, because a product of two
+Chebyshev polynomials has coefficients of sum one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from convexdesign.regions.frame import Frame, chebyshev_rows
+from convexdesign.regions.polynomial import Exponents, Polynomial
+from convexdesign.regions.region import Region
+from convexdesign.regions.sum_of_squares import UNIT, Bound, Code, Domain, Program, products
+from convexdesign.regions.text import Ratio
+from convexdesign.typing import Floats
+
+__all__ = ["Proven", "Prover", "Rung"]
+
+# Coefficients below this share of all are rounding, and do not decide which signs may be split off.
+ROUNDED = 1e-12
+# A cone of more rows than this takes minutes.
+LARGEST_CONE = 170
+LARGEST_PROGRAM = 250_000
+Coefficients = dict[Exponents, float]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One step of the ladder: the degree of all summands, and whether products of inequalities are among them."""
+
+    degree: int
+    products: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """sum_j (b_j'f)^2 <= value times the price everywhere, proven at this degree; per piece the bound that proves it."""
+
+    value: float
+    degree: int
+    pieces: tuple[Bound | None, ...]
+    seconds: float
+    next_seconds: float = np.nan
+
+
+class Prover:
+    """Upper bounds over one region, or a cell of it, and price, with everything that depends on these alone built once."""
+
+    def __init__(self, frame: Frame, price: Ratio | None, cell: Region | None = None):
+        self.frame, self.price = frame, price
+        self.region = frame.region if cell is None else cell
+        self.keys, self.H = frame.tables(self.region)
+        one = Polynomial.constant(1, self.region.names)
+        top, bottom = (one, one) if price is None else price
+        self.top = {key: float(value) for key, value in self.region.scaled(top).items()}
+        self.bottom = self.region.scaled(bottom)
+        self.plain = top.is_constant
+        self.least = float(top.constant_term()) if self.plain else 0.0
+        self.programs: dict[object, Program] = {}
+
+    @cached_property
+    def halves(self) -> tuple[Prover, Prover]:
+        """The same for the two halves of the box, cut across its longest side as the whole region's box measures it."""
+        region, whole = self.region, self.frame.region
+        k = max(range(region.q), key=lambda j: region.half[j] / whole.half[j])
+        middle, boxed = region.centre[k], (True,) * region.q
+        upper = (*region.upper[:k], middle, *region.upper[k + 1 :])
+        lower = (*region.lower[:k], middle, *region.lower[k + 1 :])
+        return (
+            Prover(self.frame, self.price, replace(region, upper=upper, boxed=boxed)),
+            Prover(self.frame, self.price, replace(region, lower=lower, boxed=boxed)),
+        )
+
+    # ------------------------------------------------------------ the polynomial
+
+    def polynomial(self, piece: int, B: Floats) -> tuple[Coefficients, float]:
+        """The coefficients of sum_j (b_j'h)^2 times the price's denominator, and what all are off by, in sum."""
+        H, keys = self.H[piece], self.keys[piece]
+        d = H.shape[0]
+        C, size = B @ H, np.abs(B) @ np.abs(H)
+        E = (d + 2) * UNIT * size
+        G, bulk = C.T @ C, np.abs(C).T @ np.abs(C)
+        code = Code(
+            self.region.q,
+            2 * int(keys.max(initial=0)) + max((max(key, default=0) for key in self.bottom), default=0) + 2,
+        )
+        rows, cols, values = products(keys, self.bottom, code)
+        n = len(keys)
+        j, i = np.tril_indices(n)
+        terms = (G[i, j] * np.where(i == j, 1.0, 2.0))[rows] * values
+        codes, place = np.unique(cols, return_inverse=True)
+        sums = np.bincount(place.ravel(), weights=terms, minlength=len(codes))
+        count = int(np.bincount(place.ravel()).max(initial=1))
+        scale = float(sum(abs(value) for value in self.bottom.values()))
+        cross = np.abs(C).T @ E
+        charge = float(
+            2.0 * cross.sum() + (E.T @ E).sum() + (len(C) + count + 16 + 4 * len(self.bottom)) * UNIT * bulk.sum()
+        )
+        exponents = [tuple(int(e) for e in row) for row in code.back(codes)]
+        return dict(zip(exponents, sums.tolist())), charge * scale * (1.0 + 1e-9)
+
+    # ------------------------------------------------------------------ bounds
+
+    def ladder(self, p: Mapping[Exponents, float]) -> list[Rung]:
+        """The rungs to try in turn."""
+        degree = max((sum(key) for key in (*p, *self.top)), default=0)
+        degree += degree % 2
+        for g in self.region.inequalities:
+            degree = max(degree, g.degree + g.degree % 2)
+        sides = bool(self.region.inequalities)
+        flat = sides and all(g.degree == 1 for g in self.region.inequalities)
+        rungs = [Rung(degree, flat)]
+        if sides and not flat:
+            rungs.append(Rung(degree, True))
+        return [*rungs, Rung(degree + 2, True)]
+
+    def bound(
+        self, piece: int, p: Coefficients, charge: float, rung: Rung, time_limit: float | None = None
+    ) -> Bound | None:
+        """The proven bound of one rung, or None where it is too large or the solver has nothing."""
+        program = self._program(p, rung)
+        if program is None:
+            return None
+        # A power of two brings p to the size of the price, and rounds nothing.
+        share = max(p.values(), key=abs) / max(self.top.values(), key=abs)
+        scale = 2.0 ** -round(float(np.log2(abs(share))))
+        p = {key: scale * value for key, value in p.items()}
+        found = program.solve(p, self.top, time_limit=time_limit)
+        if found is None:
+            return None
+        value = program.repaired(found, p, self.top, scale * charge, self.positive())
+        return Bound(value / scale, found.nu, found.degree, found.squares, found.keys, found.moments)
+
+    def positive(self) -> float:
+        """A proven lower bound on the price's numerator over the region."""
+        if not self.plain and not self.least:
+            self.least = self._least()
+        return self.least
+
+    def _least(self) -> float:
+        negative = {key: -value for key, value in self.top.items()}
+        one = {(0,) * self.region.q: 1.0}
+        size = float(sum(abs(value) for value in self.top.values()))
+        for rung in self.ladder({}):
+            program = self._program(negative, rung)
+            found = None if program is None else program.solve(negative, one)
+            if program is not None and found is not None:
+                least = -program.repaired(found, negative, one, 4 * UNIT * size, 1.0)
+                if least > 0:
+                    return least
+        return -np.inf
+
+    def _program(self, p: Mapping[Exponents, float], rung: Rung) -> Program | None:
+        whole = sum(abs(value) for value in p.values())
+        support = sorted({*(key for key, value in p.items() if abs(value) > ROUNDED * whole), *self.top})
+        name = (tuple(support), rung)
+        if name not in self.programs:
+            domain = Domain(self.region.q, tuple(self.constraints(rung)))
+            self.programs[name] = Program(domain, support, rung.degree, LARGEST_CONE, LARGEST_PROGRAM)
+        program = self.programs[name]
+        return program if program.blocks else None
+
+    def constraints(self, rung: Rung) -> list[dict[Exponents, Fraction]]:
+        """The inequalities of the region, the sides of its box, and products of any two of these."""
+        return constraints_of(self.region, rung.products)
+
+
+def constraints_of(region: Region, with_products: bool) -> list[dict[Exponents, Fraction]]:
+    """Chebyshev coefficients, of sum one, of what is nonnegative on the region."""
+    q = region.q
+    names = region.names
+    centre, half = [Fraction(0)] * q, [Fraction(1)] * q
+
+    def scaled(g: Polynomial) -> dict[Exponents, Fraction]:
+        found = g.chebyshev(centre, half)
+        whole = sum((abs(value) for value in found.values()), Fraction(0))
+        return {key: value / whole for key, value in found.items()}
+
+    u = {
+        name: Polynomial.constant(region.centre[k], names)
+        + Polynomial.constant(region.half[k], names) * Polynomial.variable(name, names)
+        for k, name in enumerate(names)
+    }
+    inner = [g.substituted(u, names) for g in region.inequalities]
+    one = Polynomial.constant(1, names)
+    variables = [Polynomial.variable(name, names) for name in names]
+    boxes = [one - v * v for v, boxed in zip(variables, region.boxed) if boxed]
+    if not (with_products and inner):
+        if not with_products:
+            return [scaled(g) for g in (*boxes, *inner)]
+        return [scaled(g) for g in (*boxes, *(a * b for a, b in combinations(boxes, 2)))]
+    flat = all(g.degree == 1 for g in inner)
+    sides = [s for v, boxed in zip(variables, region.boxed) if boxed for s in (one - v, one + v)] if flat else boxes
+    single = [*sides, *inner]
+    return [scaled(g) for g in (*single, *(a * b for a, b in combinations(single, 2)))]
+
+
+def likely_points(bound: Bound, u: Floats, count: int) -> Floats:
+    """Of the rows of u those at which the moments of a relaxation are concentrated, by its Christoffel function."""
+    known = {tuple(int(e) for e in key): float(y) for key, y in zip(bound.keys, bound.moments)}
+    total = known.get((0,) * u.shape[1], 1.0) or 1.0
+    score = np.zeros(len(u))
+    for square in bound.squares:
+        if len(square.constraint) != 1 or len(square.basis) == 0:
+            continue
+        n = len(square.basis)
+        code = Code(u.shape[1], 2 * int(square.basis.max(initial=0)) + 2)
+        rows, cols, values = products(square.basis, {(0,) * u.shape[1]: Fraction(1)}, code)
+        moments = np.array([known.get(tuple(int(e) for e in key), 0.0) for key in code.back(cols)]) / total
+        pair = np.bincount(rows, weights=values * moments, minlength=n * (n + 1) // 2)
+        M = np.zeros((n, n))
+        j, i = np.tril_indices(n)
+        M[i, j] = M[j, i] = pair
+        level, vectors = np.linalg.eigh(M)
+        floor = 1e-5 * max(level[-1], 1e-300)
+        image = chebyshev_rows(square.basis, u) @ vectors
+        score += np.sum(image**2 / np.maximum(level, floor), axis=1)
+    return u[np.argsort(score, kind="stable")[:count]]
