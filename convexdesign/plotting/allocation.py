@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, finished
-from convexdesign.plotting.palette import GREY, INK, OKABE_ITO, series_colour
+from convexdesign.plotting.canvas import axes_or_new, finished, legend_columns
+from convexdesign.plotting.palette import INK, OKABE_ITO, series_colour
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ def plot_allocation(
     bars = ax.barh(np.arange(len(data.names)), 100 * data.weights, height=0.72, color=OKABE_ITO["blue"])
     label_bars(ax, bars, data.weights)
     room_for_bars(ax, data.names, data.weights)
-    note_hidden(ax, data.hidden, f"{percent(data.hidden_weight)} of {share_of} together")
-    return finished(ax, f"share of {share_of} (%)", "arm", grid="x", title=title)
+    note = hidden_note(data.hidden, f"{percent(data.hidden_weight)} of {share_of} together")
+    return finished(ax, f"share of {share_of} (%){note}", "arm", grid="x", title=title)
 
 
 def largest(weights: Floats, most: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -194,12 +194,10 @@ def room_for_bars(ax: Axes, names: Sequence[str], weights: Floats) -> None:
     ax.set_xlim(0, 115 * most if most > 0 else 1)
 
 
-def note_hidden(ax: Axes, hidden: int, amount: str) -> None:
-    """Say under the bars how many arms are measured but not shown; nothing where none is."""
-    if hidden:
-        arms = "arm is" if hidden == 1 else "arms are"
-        text = f"{hidden:,} more measured {arms} not shown\n({amount})"
-        ax.text(0.99, 0.02, text, transform=ax.transAxes, ha="right", va="bottom", color=GREY, fontsize="small")
+def hidden_note(hidden: int, amount: str) -> str:
+    """Lines beneath the axis that say how many arms are measured but not shown; nothing where none is."""
+    arms = "arm is" if hidden == 1 else "arms are"
+    return f"\n{hidden:,} more measured {arms} not shown\n({amount})" if hidden else ""
 
 
 @dataclass(frozen=True)
@@ -329,8 +327,9 @@ def plot_comparison(
         if k * len(rows) <= 36:  # more numbers than that are noise
             label_bars(ax, bars, data.weights[j])
     room_for_bars(ax, data.names, data.weights)
-    note_hidden(ax, data.hidden, f"at most {percent(data.hidden_weight)} of the {share_of} of any one design")
+    note = hidden_note(data.hidden, f"at most {percent(data.hidden_weight)} of the {share_of} of any one design")
     # Above the bars, where it can hide none of them.
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(k, 3), frameon=False, borderaxespad=0.2)
-    pad = 12 + 18 * -(-k // 3)
-    return finished(ax, f"share of {share_of} (%)", "arm", grid="x", title=title, pad=pad)
+    columns = legend_columns(data.designs, room=62 - max(map(len, data.names)))
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, borderaxespad=0.2)
+    pad = 12 + 18 * -(-k // columns)
+    return finished(ax, f"share of {share_of} (%){note}", "arm", grid="x", title=title, pad=pad)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from convexdesign.plotting.palette import GREY, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["axes_or_new", "finished", "new_axes", "require_matplotlib", "tidy"]
+__all__ = [
+    "axes_or_new",
+    "finished",
+    "legend_columns",
+    "name_arms",
+    "new_axes",
+    "require_matplotlib",
+    "ticks_between",
+    "tidy",
+]
 
 
 def require_matplotlib() -> None:
@@ -89,6 +101,44 @@ def finished(
     if title:
         ax.set_title(title, loc="left", pad=pad)
     return ax
+
+
+def ticks_between(low: float, high: float, most: int = 7) -> list[float]:
+    """Round numbers for a logarithmic axis from low > 0 to high: 1, 2 and 5 times powers of ten, or fewer where they crowd.
+
+    At least three, where that many round numbers lie between (or else finer ones), and at most `most`.
+
+    >>> ticks_between(0.02, 0.3), ticks_between(900.0, 1600.0)
+    ([0.02, 0.05, 0.1, 0.2], [900.0, 1000.0, 1200.0, 1400.0, 1600.0])
+    """
+    powers = range(int(np.floor(np.log10(low))) - 1, int(np.ceil(np.log10(high))) + 1)
+
+    def among(multiples: Sequence[float], every: int = 1) -> list[float]:
+        found = [float(f"{m}e{k}") for k in powers if k % every == 0 for m in multiples]
+        return sorted(v for v in found if low * (1 - 1e-9) <= v <= high * (1 + 1e-9))
+
+    fine = sorted({*range(1, 10), 1.2, 1.4, 1.6, 1.8, 2.5, 3.5, 4.5})
+    for multiples in (fine, (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        ticks = among(multiples)
+        if len(ticks) <= most:
+            return ticks if len(ticks) >= 3 else sorted({*ticks, *among((1, 2, 5))} or {low, high})
+    return next(ticks for every in range(2, 400) if len(ticks := among((1,), every)) <= most)
+
+
+def legend_columns(labels: Sequence[str], room: int = 62) -> int:
+    """How many columns a legend above the axes may have, where a line holds so many letters."""
+    widest = max((len(label) for label in labels), default=1) + 6
+    return max(1, min(len(labels), 3, room // widest))
+
+
+def name_arms(ax: Axes, positions: Sequence[float], names: Sequence[str]) -> None:
+    """Names along the horizontal axis, turned where they would touch."""
+    longest = max(map(len, names), default=0)
+    crowded = longest * len(names) > 70
+    turned: dict[str, Any] = (
+        {"rotation": 90} if crowded and longest * len(names) > 140 else {"rotation": 35, "ha": "right"}
+    )
+    ax.set_xticks(positions, names, **(turned if crowded else {}))
 
 
 def tidy(ax: Axes, *, grid: Literal["x", "y", "both"]) -> None:

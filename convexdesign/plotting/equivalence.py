@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from convexdesign.arms.groups import spread, stacked
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import arm_names, checked_weights
-from convexdesign.plotting.canvas import axes_or_new, finished
+from convexdesign.plotting.canvas import axes_or_new, finished, legend_columns, name_arms
 from convexdesign.plotting.palette import INK, OKABE_ITO
 from convexdesign.typing import Floats
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["EquivalenceData", "equivalence_data", "plot_equivalence", "plot_unmeasured", "sensitivity"]
 
 
-# Where names still fit beneath the axis, and a legend above the axes.
-MOST_NAMES = 24
+# Names that fit beneath an inch of the axis; small letters that fit above one; and a legend above the axes.
+NAMES_PER_INCH = 3.45
+LETTERS_PER_INCH = 13.5
 LEGEND: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "frameon": False}
 
 
@@ -209,8 +210,12 @@ def plot_equivalence(
     )
     ax.set_ylim(0, 1.15 * max(data.bound, float(data.sensitivity.max())))
     # Small, since a legend wider than the figure would leave no room for the axes.
-    ax.legend(ncols=3, fontsize="small", columnspacing=1.2, handletextpad=0.5, **LEGEND)
-    return _with_arms(ax, data.positions, None if positions is not None else labels, xlabel, ylabel, title)
+    labelled = ax.get_legend_handles_labels()[1]
+    columns = legend_columns(labelled, room=int(LETTERS_PER_INCH * _inches(ax)))
+    ax.legend(ncols=columns, fontsize="small", columnspacing=1.2, handletextpad=0.5, **LEGEND)
+    rows = -(-len(labelled) // columns)
+    arms = None if positions is not None else labels
+    return _with_arms(ax, data.positions, arms, xlabel, ylabel, title, pad=12 + 18 * rows)
 
 
 def plot_unmeasured(
@@ -273,11 +278,29 @@ def _alike(
     return s, w, x
 
 
-def _with_arms(ax: Axes, x: Floats, names: Sequence[str] | None, xlabel: str, ylabel: str, title: str | None) -> Axes:
+def _with_arms(
+    ax: Axes,
+    x: Floats,
+    names: Sequence[str] | None,
+    xlabel: str,
+    ylabel: str,
+    title: str | None,
+    pad: float = 30,
+) -> Axes:
     """Name the arms on the axis where there is room for their names, and finish."""
-    if names is not None and len(names) <= MOST_NAMES:
-        ax.set_xticks(x, names, rotation=30 if max(map(len, names)) > 4 else 0)
-    return finished(ax, xlabel, ylabel, grid="y", title=title, pad=30)
+    if names is not None and len(names) <= NAMES_PER_INCH * _inches(ax):
+        name_arms(ax, x.tolist(), names)
+    return finished(ax, xlabel, ylabel, grid="y", title=title, pad=pad)
+
+
+def _inches(ax: Axes) -> float:
+    """The width that the axes may take, in inches."""
+    figure: Any = ax.figure
+    if figure is None:
+        return 7.0
+    columns = ax.get_subplotspec()
+    share = 1.0 if columns is None else len(columns.colspan) / columns.get_gridspec().ncols
+    return float(figure.figure.get_figwidth()) * share  # of a subfigure, the figure that holds it
 
 
 def excess_text(excess: float) -> str:

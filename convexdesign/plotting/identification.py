@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, finished
+from convexdesign.plotting.canvas import axes_or_new, finished, ticks_between
 from convexdesign.plotting.palette import GREY, series_colour
 from convexdesign.typing import Floats
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["RoundsData", "VariancesData", "plot_rounds", "plot_variances", "rounds_data", "variances_data"]
+
+
+# Up to this many times the first round's samples, a plain axis shows all rounds well.
+FEW_ROUNDS = 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,15 +110,28 @@ def plot_rounds(
     """
     data = rounds_data(samples, undecided, n_items)
     ax = axes_or_new(ax)
+    from matplotlib.ticker import MaxNLocator
+
     ax.step(data.samples, data.undecided, where="post", color=series_colour(0), linewidth=2)
     ax.plot(data.samples[1:], data.undecided[1:], "o", color=series_colour(0), markersize=5)
     if burn_in > 0:
         ax.axvline(burn_in, color=GREY, linewidth=1, linestyle="--")
-        ax.annotate("burn-in ends", (burn_in, n_items), xytext=(4, 0), textcoords="offset points", color=GREY)
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "bottom"}
+        ax.annotate("burn-in ends", (burn_in, 0.02), xytext=(4, 0), color=GREY, **place)
     first = max(float(burn_in), 1.0) if data.samples.size == 1 else float(data.samples[1])
     # Rounds grow geometrically; nothing happens before the first ends.
-    ax.set_xscale("symlog", linthresh=max(min(first, float(burn_in) or first), 1.0))
-    ax.set_ylim(bottom=0)
+    start = max(min(first, float(burn_in) or first), 1.0)
+    last = max(float(data.samples[-1]), start)
+    ax.set_xlim(0, 1.15 * last)
+    if last > FEW_ROUNDS * start:
+        ax.set_xscale("symlog", linthresh=start, linscale=0.5)
+        marks = [0.0, *ticks_between(start, last, most=6)]
+        ax.set_xticks(marks, [f"{v:,.6g}" for v in marks])
+        ax.set_xticks([], minor=True)
+    else:
+        ax.xaxis.set_major_formatter("{x:,.6g}")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_ylim(0, 1.06 * n_items)
     return finished(ax, "samples", "items undecided", grid="both", title=title)
 
 

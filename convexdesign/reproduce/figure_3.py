@@ -56,7 +56,9 @@ def figure_3_data(
 
 def draw_samples(table: pd.DataFrame, experiment: str, ax: Axes) -> Axes:
     """One panel: mean samples with standard errors as horizontal bars, and the lower bound."""
-    from convexdesign.plotting.canvas import tidy
+    from matplotlib.ticker import EngFormatter
+
+    from convexdesign.plotting.canvas import ticks_between, tidy
     from convexdesign.plotting.palette import INK, series_colour
 
     part = table[table["experiment"] == experiment]
@@ -66,6 +68,10 @@ def draw_samples(table: pd.DataFrame, experiment: str, ax: Axes) -> Axes:
     bound = float((part["mean_samples"] / part["times_lower_bound"]).iloc[0])
     ax.axvline(bound, color=INK, linewidth=1, linestyle="--")
     ax.set_xscale("log")
+    marks = ticks_between(*ax.get_xlim(), most=5)
+    thousands = EngFormatter(sep=" ")
+    ax.set_xticks(marks, [thousands(v) for v in marks])
+    ax.set_xticks([], minor=True)
     ax.set_yticks(at, part["algorithm"])
     ax.invert_yaxis()
     ax.set_xlabel("samples (dashed: lower bound)")

@@ -64,7 +64,7 @@ def oracle_figure(
         table = oracle_allocations(make(), names)
         labels = [f"{arm}   (s² = {s2:.3g})" for arm, s2 in zip(table["arm"], table["noise_variance"])]
         designs = {label: table[label].to_numpy() for label in (HETEROSKEDASTIC, HOMOSKEDASTIC)}
-        figure = Figure(figsize=(8.5, 1.2 + 0.5 * len(labels)), dpi=150, layout="constrained")
+        figure = Figure(figsize=(9.5, 1.2 + 0.5 * len(labels)), dpi=150, layout="constrained")
         plot_comparison(designs, labels, title=title, ax=figure.subplots())
         figure.savefig(paths[0])
         table.to_csv(paths[1], index=False)
