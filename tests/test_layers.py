@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,13 @@ def test_the_store_reads_no_private_member_of_an_algorithm(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             private = node.attr.startswith("_") and not node.attr.startswith("__")
             assert not private or node.value.id not in ("algorithm", "draft", "made"), f"{path.name}: {node.attr}"
+
+
+def test_the_plan_of_the_rooms_shows_every_room():
+    plan = (PACKAGE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    missing = {name for names in LAYERS for name in names if not re.search(rf"\b{name}\b", plan)} - {
+        "__main__",
+        "balls",
+        "witness",
+    }
+    assert missing == set()

@@ -38,7 +38,15 @@ def test_the_source_distribution_holds_what_is_run_and_built_from_source(tmp_pat
         "validation/identification_promise.py",
         "benchmarks/warm_start.py",
     } <= names
-    assert {"Makefile", "constraints.txt", "constraints-lowest.txt", "tests/test_packaging.py", "docs/conf.py"} <= names
+    assert {
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "Makefile",
+        "constraints.txt",
+        "constraints-lowest.txt",
+        "tests/test_packaging.py",
+        "docs/conf.py",
+    } <= names
 
 
 def test_the_wheel_holds_package_types_and_library(wheel):
