@@ -259,30 +259,50 @@ class Design:
 
     def round(
         self,
-        n: int,
+        n: int | None = None,
         method: str = "auto",
         *,
+        budget: float | None = None,
+        costs: ArrayLike | None = None,
         min_counts: ArrayLike | None = None,
         max_counts: ArrayLike | None = None,
+        inequalities: Any = None,
         rng: np.random.Generator | None = None,
         time_limit: float = 60.0,
+        effort: str | float = "quick",
+        progress: bool = False,
     ) -> ExactDesign:
         """n pulls as whole numbers per arm, with a certified efficiency against the best proportions.
 
+        Bounds and linear constraints on the weights hold for the counts, and so do the limits stated here. With costs and no
+        budget a plan is judged by what it gives per unit of cost.
+
         Parameters
         ----------
-        n : int
-            The number of pulls.
+        n : int, optional
+            The number of pulls; with a budget alone as many as that pays.
         method : {"auto", "ceil", "apportion", "regret", "exchange", "optimal"}
-            The best of the cheap ones ("auto"); at most n + support pulls, variance at most value / n ("ceil");
-            efficiency at least 1 - support/n of these weights ("apportion"); for few pulls ("regret"); local search on
-            the criterion ("exchange"); proven best counts ("optimal", extra `exact`).
+            The best of the cheap ones and of searches from many starts ("auto"); at most n + support pulls, variance at
+            most value / n, whatever the constraints ("ceil"); efficiency at least 1 - support/n of these weights where
+            nothing limits the counts ("apportion"); for few pulls ("regret"); local search on the criterion ("exchange");
+            proven best counts ("optimal", extra `exact`).
+        budget : float, optional
+            What all pulls together may cost.
+        costs : array_like, scalar or shape (n_arms,), optional
+            What a pull costs, where the problem has no costs of its own.
         min_counts, max_counts : array_like, scalar or shape (n_arms,), optional
             The least and the most pulls of each arm.
+        inequalities : (R, b), optional
+            R n <= b for the counts n, R of shape (k, n_arms).
         rng : numpy.random.Generator, optional
-            For `exchange`, which starts from several counts.
+            For the starts of the searches; fixed by default.
         time_limit : float
             Seconds, for `optimal`.
+        effort : {"quick", "thorough"} or float
+            What `auto` and the start of `optimal` spend: the words give the same plan on every machine, a number is
+            seconds.
+        progress : bool
+            A bar on standard error, where that is a terminal.
 
         Returns
         -------
@@ -292,7 +312,8 @@ class Design:
         Raises
         ------
         InputError
-            When n is too small, naming the least n that works.
+            When n is too small, naming the least n that works, and when no whole numbers keep all constraints, naming
+            those in the way and the nearest n.
 
         Examples
         --------
@@ -308,10 +329,15 @@ class Design:
             self.bound,
             n,
             method=method,
+            budget=budget,
+            costs=costs,
             min_counts=min_counts,
             max_counts=max_counts,
+            inequalities=inequalities,
             rng=rng,
             time_limit=time_limit,
+            effort=effort,
+            progress=progress,
             witness=self.certificate.witness,
         )
 

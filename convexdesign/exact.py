@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
-from convexdesign.arguments import choice, generator, real, shown
+from convexdesign.arguments import choice, generator, positive, real, shown
 from convexdesign.arms.labels import in_order
 from convexdesign.certificate import Witness, dimension, vector_bound
 from convexdesign.errors import InputError
@@ -22,7 +24,11 @@ from convexdesign.typing import Counts, Floats, Indices
 if TYPE_CHECKING:
     import pandas
 
+    from convexdesign.allowed import Allowed
     from convexdesign.rounding import Criterion as RoundingCriterion
+    from convexdesign.rounding import Whole
+    from convexdesign.rounding.many_starts import Tell
+    from convexdesign.rounding.plans import Plans
 
 __all__ = ["ExactDesign", "round_design"]
 
@@ -34,6 +40,10 @@ EXTRA_CANDIDATES = 64
 PULLS_PER_ARM = 10
 # By so much a proven efficiency may exceed one through rounding alone.
 ROUNDING = 1e-9
+# Linearisations of curved constraints that whole numbers are moved onto, one after another.
+MOST_CUTS = 6
+# A proven gap up to this is called a proof that the counts are best.
+PROVEN = 1e-5
 METHODS = ("auto", "ceil", "apportion", "regret", "exchange", "optimal")
 
 
@@ -52,8 +62,8 @@ class ExactDesign:
     bound : float
         Proven for the best proportions with the budget that the counts spend, in the same unit.
     efficiency : float
-        A proven lower bound on what they achieve, 1 being as good as the best proportions (more only where whole
-        numbers cannot keep bounds on the weights).
+        A proven lower bound on what they achieve, 1 being as good as the best proportions (more only where the counts
+        leave the constraints).
     method : str
         The one that found the counts.
     optimality_gap : float, optional
@@ -65,6 +75,14 @@ class ExactDesign:
         The information matrix of the counts, factorised.
     rank_note : str
         'rank 2 of 3 (...)' where some coefficients cannot be estimated from the counts, else empty.
+    cost : float, optional
+        What all measurements cost together, where costs are known.
+    budget : float, optional
+        What they were allowed to cost.
+    violation : float
+        By which share of its own room the counts miss a constraint, at most; 0 where they keep all.
+    broken : tuple of str
+        The constraints that the counts miss, by name.
     """
 
     problem: DesignProblem
@@ -77,6 +95,20 @@ class ExactDesign:
     scale: float
     evaluation: Evaluation
     rank_note: str = ""
+    cost: float | None = None
+    budget: float | None = None
+    violation: float = 0.0
+    broken: tuple[str, ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether no counts that are allowed are better, by more than a share of 1e-5, which is proven."""
+        return self.optimality_gap is not None and self.optimality_gap <= PROVEN
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the counts keep every constraint and limit, up to rounding."""
+        return not self.broken
 
     @property
     def total(self) -> int:
@@ -112,11 +144,17 @@ class ExactDesign:
         return pandas.DataFrame({"arm": arms, "count": self.counts[self.support]})
 
     def __repr__(self) -> str:
-        gap = "" if self.optimality_gap is None else f", whole-number gap {self.optimality_gap:.1e}"
+        gap = ""
+        if self.optimality_gap is not None:
+            gap = f", {'PROVEN' if self.is_proven else 'NOT proven'} best, whole-number gap {self.optimality_gap:.1e}"
         rank = f"; {self.rank_note}" if self.rank_note else ""
+        cost = "" if self.cost is None else f", cost {self.cost:.8g}"
+        outside = (
+            "" if self.is_allowed else f"; NOT ALLOWED: {', '.join(self.broken[:3])} missed by {self.violation:.2g}"
+        )
         return (
-            f"ExactDesign({self.total} pulls of {self.support.size} arms by {self.method}: max variance "
-            f"{self.max_variance:.8g}, efficiency at least {self.efficiency:.6f}{gap}{rank})"
+            f"ExactDesign({self.total} pulls of {self.support.size} arms by {self.method}{cost}: max variance "
+            f"{self.max_variance:.8g}, efficiency at least {self.efficiency:.6f}{gap}{rank}{outside})"
         )
 
 
@@ -124,75 +162,252 @@ def round_design(
     canonical: Canonical,
     weights: Floats,
     bound: float,
-    n: int,
+    n: int | None = None,
     *,
     method: str = "auto",
+    budget: float | None = None,
+    costs: ArrayLike | None = None,
     min_counts: ArrayLike | None = None,
     max_counts: ArrayLike | None = None,
+    inequalities: Any = None,
     rng: np.random.Generator | None = None,
     time_limit: float = 60.0,
+    effort: str | float = "quick",
+    progress: bool = False,
     witness: Witness | None = None,
 ) -> ExactDesign:
     """Counts near n w_i for a problem's weights (n_arms,), and their efficiency against `bound` on its optimum.
 
-    Information held counts as n A0. witness: what proves the bound; where information is held and the counts cost another
-    budget than was planned, it proves one for that budget. Bounds on the weights are kept to within one pull. Raises
-    InputError for an unknown method, limits that cannot be met, or an n too small to estimate what is asked (the least n
-    is named).
+    Bounds, linear constraints and the budget hold for the counts; convex constraints that are not linear are kept where their
+    linearisations suffice, and are judged. Information held counts as n A0. witness: what proves the bound; where information
+    is held and the counts cost another budget than was planned, it proves one for that budget. Raises InputError for an unknown
+    method, limits that no whole numbers meet (the constraints in the way and the nearest n are named), or an n too small to
+    estimate what is asked (the least n is named).
     """
-    from convexdesign.rounding import Method, limits, round_weights
+    from convexdesign.allowed import allowed_counts
     from convexdesign.rounding.count_limits import whole_total
+    from convexdesign.rounding.many_starts import AMOUNTS
 
     choice(method, METHODS, "method")
     if not real(time_limit) > 0:
         raise InputError(f"time_limit is {shown(time_limit)}; give a positive number of seconds")
-    n = whole_total(n)
-    time_limit, rng = real(time_limit), None if rng is None else generator(rng)
+    if isinstance(effort, str):
+        choice(effort, tuple(AMOUNTS), "effort")
+    else:
+        effort = positive(effort, "effort", "give a positive number of seconds, 'quick' or 'thorough'")
+    n = None if n is None else whole_total(n)
     names = canonical.problem.arms.names
-    min_counts = None if min_counts is None else in_order(min_counts, "min_counts", names)
-    max_counts = None if max_counts is None else in_order(max_counts, "max_counts", names)
-    problem = canonical.problem
-    costs = np.ones(problem.n_arms) if problem.costs is None else problem.costs
-    pulls = weights / costs
-    scale = float(n) / float(pulls.sum())  # the budget that n pulls in these proportions cost; n without costs
-    bounds = limits(n, problem.n_arms, min_counts, max_counts)
-    lower, upper = _with_weight_bounds(problem, bounds.lower, bounds.upper, scale / costs)
-    simple = problem.weight_set.is_box and problem.costs is None
-    if not simple and method not in ("auto", "ceil", "apportion"):
-        kept = "constraints on the weights" if problem.costs is None else "budget"
+    allowed = allowed_counts(
+        canonical.problem,
+        n,
+        budget=budget,
+        costs=costs,
+        min_counts=None if min_counts is None else in_order(min_counts, "min_counts", names),
+        max_counts=None if max_counts is None else in_order(max_counts, "max_counts", names),
+        inequalities=inequalities,
+    )
+    pulls, scale = _proportions(allowed, weights)
+    with _bar(progress) as tell:
+        options = _Options(method, None if rng is None else generator(rng), real(time_limit), effort, tell)
+        found, name = _found(canonical, allowed, pulls, scale, options)
+    exact = _evaluated(canonical, allowed, found.counts, bound, witness, scale, name, found.optimality_gap)
+    if exact.optimality_gap is None or not allowed.problem.weight_set.is_simplex or not 0.0 < exact.efficiency <= 1.0:
+        return exact
+    if allowed.budget is not None or allowed.own_costs:
+        return exact
+    # No counts are better than the best proportions: that bound is proven too.
+    return replace(exact, optimality_gap=min(exact.optimality_gap, 1.0 / exact.efficiency - 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Options:
+    """How to search."""
+
+    method: str
+    rng: np.random.Generator | None
+    time_limit: float
+    effort: str | float
+    tell: Tell | None
+
+
+@contextmanager
+def _bar(wanted: bool) -> Iterator[Tell | None]:
+    """A bar on standard error, where that is a terminal: descents or boxes so far, the best value and what is proven."""
+    if not wanted:
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc="round", unit="step", leave=False, disable=None) as bar:
+
+        def tell(value: float, lower_bound: float) -> None:
+            gap = {"gap": f"{value / lower_bound - 1.0:.1e}"} if 0 < lower_bound < np.inf else {}
+            bar.set_postfix({"value": f"{value:.6g}", **gap}, refresh=False)
+            bar.update()
+
+        yield tell
+
+
+def _proportions(allowed: Allowed, weights: Floats) -> tuple[Floats, float]:
+    """Counts in proportion to the weights, not whole, and their measure in the unit of the weights: their number or cost."""
+    problem = allowed.problem
+    pulls = weights if problem.costs is None else weights / problem.costs
+    if allowed.n is not None:
+        pulls = pulls * (allowed.n / float(pulls.sum()))
+    else:
+        assert allowed.costs is not None
+        assert allowed.budget is not None
+        pulls = pulls * (allowed.budget / float(allowed.costs @ pulls))
+    return pulls, float(problem.effort(pulls).sum())
+
+
+def _found(canonical: Canonical, allowed: Allowed, pulls: Floats, scale: float, options: _Options) -> tuple[Whole, str]:
+    """The counts found, and by which method."""
+    from convexdesign.rounding import Method
+
+    method = options.method
+    if method == "ceil":
+        if allowed.n is None:
+            raise InputError("method 'ceil' rounds up, which leaves a budget; use 'auto', 'apportion' or 'exchange'")
+        lower, upper = allowed.least, allowed.most_rounded_up(scale)
+        return _rounded(canonical, allowed, pulls, scale, options, lower, upper), method
+    plans = allowed.plans()
+    if plans is None:
+        raise _none(allowed)
+    if allowed.is_plain:
+        whole = _rounded(canonical, allowed, pulls, scale, options, plans.bounds.lower, plans.bounds.upper)
+        return whole, whole.method.value if method == "auto" else method
+    if method == "regret":
         raise InputError(
-            f"method {method!r} moves pulls between arms, which would leave the {kept}; use 'apportion' or 'ceil'"
+            "method 'regret' knows no constraints, costs or budget; use 'auto', 'exchange' or 'apportion', which keep them"
         )
-    chosen = method if simple or method != "auto" else "apportion"
-    index = _candidates(canonical, weights, n, lower, upper, chosen)
+    if method == "optimal" and plans.price is not None:
+        raise InputError(
+            "method 'optimal' needs a budget= where measurements have costs: what may be spent decides which counts are best"
+        )
+    whole = _inside(canonical, allowed, plans, pulls, scale, options)
+    return whole, Method.EXCHANGE.value if method == "auto" else method
+
+
+def _none(allowed: Allowed) -> InputError:
+    """What to say where no counts meet the limits."""
+    from convexdesign.rounding.whole_program import no_plan
+
+    n = allowed.n
+    asked = f"n = {n}" if allowed.budget is None else f"n = {n} and budget = {allowed.budget:g}"
+    if n is None:
+        asked = f"budget = {allowed.budget:g}"
+    return no_plan(allowed.in_the_way(), None if n is None else allowed.plans, n or 0, asked)
+
+
+def _rounded(
+    canonical: Canonical,
+    allowed: Allowed,
+    pulls: Floats,
+    scale: float,
+    options: _Options,
+    lower: Counts,
+    upper: Counts,
+) -> Whole:
+    """Counts where limits of single counts are all there is."""
+    from convexdesign.rounding import Method, round_weights
+
+    problem, n = allowed.problem, allowed.n
+    assert n is not None
+    index = _candidates(canonical, pulls, n, lower, upper, options.method)
     free = not lower.any() and bool(np.all(upper >= n))
     whole = round_weights(
-        _per_pull(canonical.whiten_arms(index), costs[index]),
+        _per_pull(canonical, index),
         pulls[index],
         n,
         _criterion(canonical),
-        method=Method(chosen),
+        method=Method(options.method),
         prior=None if canonical.prior is None else scale * canonical.prior,
         min_counts=None if free else lower[index],
         max_counts=None if free else upper[index],
         reduce_support=problem.weight_set.is_simplex,
-        rng=rng,
-        time_limit=time_limit,
+        rng=options.rng,
+        time_limit=options.time_limit,
+        effort=options.effort,
+        tell=options.tell,
     )
-    counts = np.zeros(problem.n_arms, dtype=np.int64)
-    counts[index] = whole.counts
-    name = whole.method.value if method == "auto" else method
-    return _evaluated(canonical, counts, bound, witness, scale, name, whole.optimality_gap)
+    return replace(whole, counts=_spread(whole.counts, index, problem.n_arms))
 
 
-def _per_pull(arms: Floats, costs: Floats) -> Floats:
-    """Arms (k, r), or groups of them, with the information of one pull, not of one unit of budget."""
-    root = np.sqrt(costs)
+def _inside(
+    canonical: Canonical, allowed: Allowed, plans: Plans, pulls: Floats, scale: float, options: _Options
+) -> Whole:
+    """Counts within linear constraints, shares and a budget; curved constraints by linearisations, one after another."""
+    for _ in range(MOST_CUTS):
+        whole = _inside_rows(canonical, allowed, plans, pulls, scale, options)
+        cuts = allowed.cuts(whole.counts)
+        if cuts is None:
+            break
+        plans = replace(plans, rows=plans.rows + (cuts.with_idle_arm() if plans.idle else cuts))
+        try:
+            other = _inside_rows(canonical, allowed, plans, pulls, scale, options)
+        except InputError:  # no whole numbers keep them: what is missed is said with the plan
+            break
+        whole = other
+        if allowed.cuts(whole.counts) is None:
+            break
+    return whole
+
+
+def _inside_rows(
+    canonical: Canonical, allowed: Allowed, plans: Plans, pulls: Floats, scale: float, options: _Options
+) -> Whole:
+    from convexdesign.rounding.inside import round_inside
+
+    problem = allowed.problem
+    bounds = plans.bounds
+    k = problem.n_arms
+    index = _candidates(canonical, pulls, bounds.total, bounds.lower[:k], bounds.upper[:k], options.method)
+    prior = None if canonical.prior is None else scale * canonical.prior
+    for chosen in [index] if index.size == k else [index, np.arange(k)]:
+        arms, aim = _per_pull(canonical, chosen), pulls[chosen]
+        own = chosen
+        if plans.idle:
+            arms = np.concatenate([arms, np.zeros((1, *arms.shape[1:]))])
+            aim = np.append(aim, max(bounds.total - float(aim.sum()), 0.0))
+            own = np.append(chosen, k)
+        whole = round_inside(
+            arms,
+            aim,
+            plans.taken(own),
+            _criterion(canonical),
+            method=options.method,
+            prior=prior,
+            rng=options.rng,
+            time_limit=options.time_limit,
+            effort=options.effort,
+            tell=options.tell,
+        )
+        if whole is not None:
+            counts = whole.counts[:-1] if plans.idle else whole.counts
+            return replace(whole, counts=_spread(counts, chosen, k))
+    raise _none(allowed)
+
+
+def _spread(counts: Counts, index: Indices, k: int) -> Counts:
+    """The counts of some arms among those of all."""
+    spread = np.zeros(k, dtype=np.int64)
+    spread[index] = counts
+    return spread
+
+
+def _per_pull(canonical: Canonical, index: Indices) -> Floats:
+    """Whitened arms (k, r), or groups of them, with the information of one pull, not of one unit of budget."""
+    arms, costs = canonical.whiten_arms(index), canonical.problem.costs
+    if costs is None:
+        return arms
+    root = np.sqrt(costs[index])
     return arms * (root[:, None] if arms.ndim == 2 else root[:, None, None])
 
 
 def _evaluated(
     canonical: Canonical,
+    allowed: Allowed,
     counts: Counts,
     bound: float,
     witness: Witness | None,
@@ -217,11 +432,28 @@ def _evaluated(
         case _:
             value = at.value * spent
             efficiency = bound / value
-    # More than one by more than rounding is the truth: counts keep bounds on the weights only to within one pull.
+    # More than one by more than rounding is the truth: of counts outside the constraints.
     efficiency = 1.0 if 1.0 < efficiency <= 1.0 + ROUNDING else efficiency
     efficiency = float(efficiency) / (1.0 + value_error(canonical, effort / scale, at))
     note = rank_note(canonical, at)
-    return ExactDesign(problem, counts, float(value), bound, efficiency, name, optimality_gap, scale, at, note)
+    cost = None if allowed.costs is None else float(allowed.costs @ counts)
+    violation, broken = allowed.judged(counts)
+    return ExactDesign(
+        problem,
+        counts,
+        float(value),
+        bound,
+        efficiency,
+        name,
+        optimality_gap,
+        scale,
+        at,
+        note,
+        cost,
+        allowed.budget,
+        violation,
+        broken,
+    )
 
 
 def _bound_for_budget(canonical: Canonical, bound: float, witness: Witness | None, spent: float) -> float:
@@ -249,20 +481,6 @@ def _bound_for_budget(canonical: Canonical, bound: float, witness: Witness | Non
         support = problem.weight_set.support
         bounds.append(per_unit(vector_bound(canonical, witness, lambda q: spent * support(q))[0]))
     return min(bounds) if maximised else max(bounds)
-
-
-def _with_weight_bounds(
-    problem: DesignProblem, lower: Counts, upper: Counts, pulls_per_weight: Floats
-) -> tuple[Counts, Counts]:
-    """Count limits that also keep min_weight and max_weight, to within one pull so that some counts always do."""
-    slack = 1e-9
-    W = problem.weight_set
-    if W.lower is not None:
-        lower = np.maximum(lower, np.floor(W.lower * pulls_per_weight + slack).astype(np.int64))
-    if W.upper is not None:
-        upper = np.minimum(upper, np.ceil(W.upper * pulls_per_weight - slack).astype(np.int64))
-        upper = np.maximum(upper, lower)
-    return lower, upper
 
 
 def _candidates(canonical: Canonical, weights: Floats, n: int, lower: Counts, upper: Counts, method: str) -> Indices:

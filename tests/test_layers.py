@@ -24,6 +24,7 @@ LAYERS = (
     ("trace",),
     ("frankwolfe",),
     ("programs",),
+    ("allowed",),
     ("exact", "saved"),
     ("design",),
     ("judging",),

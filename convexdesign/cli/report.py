@@ -82,6 +82,12 @@ def exact_document(exact: ExactDesign) -> dict[str, Any]:
         "max_variance": exact.max_variance,
         "efficiency": exact.efficiency,
         "optimality_gap": exact.optimality_gap,
+        "proven": exact.is_proven,
+        "cost": exact.cost,
+        "budget": exact.budget,
+        "allowed": exact.is_allowed,
+        "violation": exact.violation,
+        "broken": list(exact.broken),
     }
 
 
@@ -130,14 +136,25 @@ def show_exact(exact: ExactDesign) -> None:
     if name == "max variance":
         print_line(f"{'with counts':<16} {exact.max_variance:.8g}: the max variance after all measurements")
     else:
-        print_line(f"{'with counts':<16} {exact.value:.8g}: the {name} per measurement")
+        unit = "measurement" if exact.problem.costs is None else "unit of budget"
+        print_line(f"{'with counts':<16} {exact.value:.8g}: the {name} per {unit}")
+    if exact.cost is not None:
+        of = "" if exact.budget is None else f" of {exact.budget:.8g}"
+        print_line(f"{'total cost':<16} {exact.cost:.8g}{of}")
+    if not exact.is_allowed:
+        missed = ", ".join(exact.broken[:3])
+        print_line(f"{'NOT ALLOWED':<16} the counts miss {missed}, by a share of {exact.violation:.2g} of its room")
     print_line(f"{'efficiency':<16} at least {at_least(exact.efficiency, 6)}, proven, against the best proportions")
     if exact.rank_note:
         print_line(f"{'counts tell':<16} {exact.rank_note}")
     if exact.optimality_gap is not None:
-        print_line(
-            f"{'whole numbers':<16} at most {exact.optimality_gap:.1e} from the best counts of this total, proven"
+        of = "this total" if exact.budget is None else "this budget"
+        said = (
+            f"PROVEN best: no counts of {of} are better by more than {exact.optimality_gap:.1e}"
+            if exact.is_proven
+            else f"NOT proven best: counts of {of} may be better by {exact.optimality_gap:.1e}, and no more"
         )
+        print_line(f"{'whole numbers':<16} {said}")
 
 
 def weight_text(weight: float) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson, ProblemOptions, option, with_problem_options
+from convexdesign.cli.arguments import AsJson, ProblemOptions, Progress, option, with_problem_options
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import counted, print_line, print_table, respond
@@ -32,7 +32,17 @@ __all__ = ["round_"]
 @with_problem_options
 def round_(
     stated: ProblemOptions,
-    n: Annotated[int, option("--n", "-n", metavar="N", help="How many measurements.", show_default=False)],
+    n: Annotated[
+        int | None, option("--n", "-n", metavar="N", help="How many measurements.", show_default=False)
+    ] = None,
+    budget: Annotated[
+        float | None,
+        option(
+            "--budget",
+            metavar="COST",
+            help="What all measurements may cost together; without --n as many as that pays.",
+        ),
+    ] = None,
     method: Annotated[
         str,
         option(
@@ -49,10 +59,15 @@ def round_(
     ] = None,
     seed: Annotated[int, option("--seed", help="For ties that are broken at random.")] = 0,
     time_limit: Annotated[float, option("--time-limit", metavar="SECONDS", help="For the method optimal.")] = 60.0,
+    effort: Annotated[
+        str,
+        option("--effort", metavar="WORD|SECONDS", help="For auto and optimal: quick, thorough, or seconds of search."),
+    ] = "quick",
     tol: Annotated[float, option("--tol", help="The relative gap to prove for the proportions.")] = 1e-6,
     output: Annotated[
         Path | None, option("--output", "-o", metavar="CSV", help="Write the counts, one row an arm.")
     ] = None,
+    progress: Progress = True,
     as_json: AsJson = False,
 ) -> None:
     """Turn proportions into whole numbers.
@@ -60,27 +75,49 @@ def round_(
     FILE may also be a design that `solve --output design.json` wrote; it is not solved again. The efficiency is proven:
     no proportions whatever need less than that share of the measurements for the same precision.
 
-    Exits with 0 when the proportions are certified to --tol, with 3 otherwise (counts and efficiency hold all the same).
+    Exits with 0 when the proportions are certified to --tol and the counts keep every constraint, with 3 otherwise (counts and
+    efficiency hold all the same).
     """
     import numpy as np
 
     check_writable(output, "--output")
-    if n < 1:
+    if n is None and budget is None:
+        raise InputError("give --n, the number of measurements, or --budget, what they may cost together, or both")
+    if n is not None and n < 1:
         raise InputError(f"--n {n}: give the number of measurements, at least 1")
     design = find_design(stated, tol)
-    limits = {
+    limits: dict[str, Any] = {
         name: read_per_arm(stated, name, text, design.problem)
         for name, text in (("min_counts", min_counts), ("max_counts", max_counts))
         if text is not None
     }
-    exact = design.round(n, method, rng=np.random.default_rng(seed), time_limit=time_limit, **limits)
+    exact = design.round(
+        n,
+        method,
+        budget=budget,
+        rng=np.random.default_rng(seed),
+        time_limit=time_limit,
+        effort=read_effort(effort),
+        progress=progress,
+        **limits,
+    )
     if output is not None:
         write_per_arm(design.problem, {"count": exact.counts}, output)
     whole = design_document(design)
     kept = {name: whole[name] for name in ("problem", "certified", "weights", "names")}
     document = kept | exact_document(exact) | {"bound": design.bound, "gap": design.gap, "n": n}
     respond(as_json, document, lambda: show(design, exact))
-    raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)
+    raise typer.Exit(
+        ExitCode.CERTIFIED if design.status.name == "CERTIFIED" and exact.is_allowed else ExitCode.NOT_CERTIFIED
+    )
+
+
+def read_effort(text: str) -> str | float:
+    """Seconds where the text is a number, else the word as it is."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def find_design(stated: ProblemOptions, tol: float) -> Design:

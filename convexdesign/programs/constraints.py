@@ -189,6 +189,10 @@ class Feasible:
         rows, right = np.vstack([self.E, self.G]), np.r_[self.e, self.h]
         return float(misses_of(rows, right, weights, len(self.E)).max(initial=0.0)) if len(rows) else 0.0
 
+    def cuts(self, weights: Floats) -> tuple[Floats | None, Floats | None]:
+        """Rows G, h with G w <= h for every w of W, broken at the weights, for each curved constraint broken there."""
+        return self._cuts(weights)
+
     def _cuts(self, weights: Floats) -> tuple[Floats | None, Floats | None]:
         """Rows, right: the linearisations of the curved constraints violated at the weights; None where they have none."""
         rows, rights = [np.zeros((0, weights.size))], [np.zeros(0)]

@@ -14,7 +14,7 @@ from convexdesign.arms.groups import squares, stacked
 from convexdesign.errors import InputError
 from convexdesign.typing import Counts, Floats
 
-__all__ = ["MAX_TOTAL", "Limits", "completing_arms", "limits", "measured_anyway", "null_space"]
+__all__ = ["MAX_TOTAL", "Limits", "completing_arms", "count_limits", "limits", "measured_anyway", "null_space"]
 
 
 # Beyond 2^53 a double no longer holds every integer, and counts meet doubles in the information matrix.
@@ -48,8 +48,8 @@ def limits(
     limits that no `total` pulls can meet.
     """
     total = whole_total(total)
-    lower = _read("min_counts", min_counts, n_arms, 0)
-    upper = np.minimum(_read("max_counts", max_counts, n_arms, total), total)
+    lower, upper = count_limits(n_arms, min_counts, max_counts)
+    upper = np.minimum(upper, total)
     crossed = np.flatnonzero(lower > upper)
     if crossed.size:
         i = crossed[0]
@@ -59,6 +59,13 @@ def limits(
     if max_counts is not None and (most := sum(upper.tolist())) < total:
         raise InputError(f"max_counts add up to {most}, less than n = {total}; lower n or raise caps")
     return Limits(total, lower, upper)
+
+
+def count_limits(
+    n_arms: int, min_counts: ArrayLike | None = None, max_counts: ArrayLike | None = None
+) -> tuple[Counts, Counts]:
+    """The least and the most pulls of every arm, (n_arms,) int64, whatever the total; 2^53 where there is no cap."""
+    return _read("min_counts", min_counts, n_arms, 0), _read("max_counts", max_counts, n_arms, MAX_TOTAL)
 
 
 def whole_total(total: Any) -> int:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from convexdesign.rounding.criterion import (
     pseudo_inverse_factor,
     value_on_range,
 )
+from convexdesign.rounding.plans import MEETS, Rows, no_rows
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Proven", "prove_optimal"]
@@ -41,6 +43,8 @@ __all__ = ["Proven", "prove_optimal"]
 ROUNDING = 1e-11
 # Singular information M is raised by these shares of its mean eigenvalue; the smaller ones only for the last word.
 FLOORS = (1e-6, 1e-9, 1e-12)
+# What a unit by which a row is exceeded costs, in units of the first incumbent's 1/phi.
+PRICE = 1e4
 # Targets that may give cuts at one point, and the cutting rounds at the root and below it.
 CUTS_AT_ONCE = 6
 ROOT_ROUNDS = 60
@@ -69,20 +73,22 @@ def prove_optimal(
     criterion: Criterion,
     prior: Floats | None = None,
     *,
+    rows: Rows | None = None,
     tol: float = 1e-6,
     time_limit: float = 60.0,
+    tell: Callable[[float, float], None] | None = None,
 ) -> Proven:
     """The counts with the smallest phi(prior + sum_i n_i u_i u_i') among all with this total and these limits.
 
-    arms (n, r) or groups (n, l, r); start (n,) feasible counts, best found by exchange; prior (r, r) TOTAL information
-    held. Singular information counts with its value on its range where all that is wanted lies in it. Ends when the
-    proven gap is at most tol or after time_limit seconds, with the gap proven by then.
+    arms (n, r) or groups (n, l, r); start (n,) feasible counts, best found by exchange; rows: R n <= b besides the limits;
+    prior (r, r) TOTAL information held. Singular information counts with its value on its range where all that is wanted lies
+    in it. Ends when the proven gap is at most tol or after time_limit seconds, with the gap proven by then.
 
     Raises ConvexDesignError when highspy is not installed (extra `exact`).
     Source: Duran and Grossmann (1986), Quesada and Grossmann (1992), outer approximation.
     """
     deadline = time.monotonic() + time_limit
-    search = _Search(arms, start, bounds, criterion, prior, tol, deadline)
+    search = _Search(arms, start, bounds, rows, criterion, prior, tol, deadline)
     root = _tightened(bounds.lower, bounds.upper, bounds.total)
     # Nodes are kept by their proven bound on 1/phi, largest first; a number of their own settles ties.
     number = itertools.count()
@@ -91,6 +97,8 @@ def prove_optimal(
     while queue and -queue[0][0] > search.cutoff and time.monotonic() < deadline:
         parent_bound, _, node = heapq.heappop(queue)
         nodes += 1
+        if tell is not None and search.best > 0:
+            tell(1.0 / search.best, max(-1.0 / parent_bound, 0.0))
         if node.is_point:
             search.pruned = max(search.pruned, min(search.bound_at(node.lower), -parent_bound))
             continue
@@ -99,7 +107,7 @@ def prove_optimal(
         if bound <= search.cutoff:
             search.pruned = max(search.pruned, bound)
             continue
-        for child in node.split(point, bounds.total):
+        for child in search.screened(node).split(point, bounds.total):
             heapq.heappush(queue, (-bound, next(number), child))
     best = max([search.best, search.pruned] + [-b for b, _, _ in queue[:1]])
     value = 1.0 / search.best if search.best > 0 else np.inf
@@ -109,7 +117,7 @@ def prove_optimal(
 def _tightened(lower: Counts, upper: Counts, total: int) -> _Node | None:
     """The box with the limits that the total implies for each arm; None where no counts in it have that total."""
     least, most = int(lower.sum()), int(upper.sum())
-    if not least <= total <= most:
+    if not least <= total <= most or np.any(lower > upper):
         return None
     return _Node(np.maximum(lower, total - (most - upper)), np.minimum(upper, total - (least - lower)))
 
@@ -126,6 +134,8 @@ class _Node:
 
     def split(self, point: Floats, total: int) -> list[_Node]:
         """Smaller boxes that hold every whole-number point of this one, cut where the point is most fractional."""
+        if self.is_point:
+            return [self] if int(self.lower.sum()) == total else []
         distance = np.abs(point - np.round(point))
         open_arms = self.lower < self.upper
         i = int(np.argmax(np.where(open_arms, distance, -1.0)))
@@ -146,19 +156,23 @@ class _Search:
         arms: Floats,
         start: Counts,
         bounds: Limits,
+        rows: Rows | None,
         criterion: Criterion,
         prior: Floats | None,
         tol: float,
         deadline: float,
     ):
+        self.rows = no_rows(arms.shape[0]) if rows is None else rows.in_their_units()
         self.arms, self.criterion, self.prior, self.tol = arms, criterion, prior, tol
         self.total, self.deadline = bounds.total, deadline
         self.counts = start
         self.best = 1.0 / value_on_range(criterion, self.information(start))
         self.pruned = 0.0
+        # The box whose bound was computed last: the bound, the worth of each arm's pulls, and that of the last pull taken.
+        self.priced: tuple[_Node, float, Floats, float] | None = None
         self.g = np.empty((0, arms.shape[0]))
         self.p = np.empty(0)
-        self.lp = _LinearProgram(arms.shape[0], self.total)
+        self.lp = _LinearProgram(arms.shape[0], self.total, self.rows)
         self.offer(start)
 
     @property
@@ -171,10 +185,10 @@ class _Search:
         return M if self.prior is None else M + self.prior
 
     def offer(self, counts: Counts) -> None:
-        """Take counts as the incumbent when they are better, and cut at them."""
+        """Take counts as the incumbent when they are allowed and better, and cut at them."""
         M = self.information(counts)
         value = value_on_range(self.criterion, M)
-        if 1.0 / value > self.best:
+        if 1.0 / value > self.best and not self.rows.broken(counts).size:
             self.best, self.counts = 1.0 / value, counts
         self.cut(M)
 
@@ -207,6 +221,8 @@ class _Search:
     def bound_at(self, counts: Counts) -> float:
         """A proven upper bound on 1/phi of these counts: tight, or as close to zero as rounding allows."""
         M = self.information(counts)
+        if self.rows.broken(counts).size:
+            return 0.0
         self.offer(counts)
         if inverse_factor(M) is None:
             self.cut(M, FLOORS)
@@ -216,8 +232,8 @@ class _Search:
         """A proven upper bound on 1/phi in the box, and the linear program's last point."""
         proven, point = np.inf, node.lower.astype(float)
         for _ in range(rounds):
-            point, y = self.lp.solve(node.lower, node.upper)
-            bound = self.dual_bound(y, node)
+            point, y, prices = self.lp.solve(node.lower, node.upper)
+            bound = self.dual_bound(y, prices, node)
             improved = proven - bound
             proven = min(proven, bound)
             if proven <= self.cutoff or time.monotonic() > self.deadline:
@@ -234,6 +250,26 @@ class _Search:
         self.try_near(point, node)
         return proven, point
 
+    def screened(self, node: _Node) -> _Node:
+        """The box without counts that the last multipliers prove to be no better than the incumbent; a point if none are left.
+
+        With q the worth of each arm's pulls and nu that of the last pull taken, a pull of an arm with q_i < nu costs the
+        bound at least nu - q_i, and one not taken of an arm with q_i > nu at least q_i - nu.
+        """
+        if self.priced is None or self.priced[0] is not node:
+            return node
+        _, bound, q, nu = self.priced
+        slack = max(bound - self.cutoff, 0.0) * (1.0 + 1e-6)
+        margin = 1e-9 * (abs(nu) + np.abs(q)) + ROUNDING * abs(bound)
+        with np.errstate(over="ignore"):
+            down = np.floor(np.minimum(slack / np.maximum(nu - q - margin, 1e-300), 2.0**53)).astype(np.int64)
+            up = np.floor(np.minimum(slack / np.maximum(q - nu - margin, 1e-300), 2.0**53)).astype(np.int64)
+        upper = np.where(nu - q > margin, np.minimum(node.upper, node.lower + down), node.upper)
+        lower = np.where(q - nu > margin, np.maximum(node.lower, node.upper - up), node.lower)
+        if np.any(upper < node.upper) or np.any(lower > node.lower):
+            self.pruned = max(self.pruned, self.cutoff)  # what is left out is at most that
+        return _tightened(lower, upper, self.total) or _Node(node.lower, node.lower)
+
     def try_near(self, point: Floats, node: _Node) -> None:
         """Offer the whole numbers in the box closest to a point: the largest remainders are rounded up."""
         floor = np.clip(np.floor(point + 1e-9).astype(np.int64), node.lower, node.upper)
@@ -244,24 +280,38 @@ class _Search:
             floor[order[:left]] += 1
             self.offer(floor)
 
-    def dual_bound(self, y: Floats, node: _Node) -> float:
-        """sum_k y_k p_k + max of n'(G'y) over the box with this total, for any y >= 0 with sum 1."""
+    def dual_bound(self, y: Floats, prices: Floats, node: _Node) -> float:
+        """sum_k y_k p_k + z'b + max of n'(G'y - R'z) over the box with this total, for any y >= 0 with sum 1 and z >= 0."""
         y = np.maximum(y, 0.0)
         if not y.sum() > 0:
             return np.inf
+        z = np.maximum(prices, 0.0) / y.sum()
         y = y / y.sum()
-        q = y @ self.g
+        q = y @ self.g - z @ self.rows.R
         room = self.total - int(node.lower.sum())
         order = np.argsort(-q)
         width = (node.upper - node.lower)[order]
         taken = np.minimum(width, np.maximum(room - (np.cumsum(width) - width), 0))
-        return float(y @ self.p + node.lower @ q + taken @ q[order]) * (1.0 + ROUNDING)
+        bound = float(y @ self.p + node.lower @ q + taken @ q[order])
+        last = int(np.searchsorted(np.cumsum(width), room))
+        if not z.size:
+            bound *= 1.0 + ROUNDING
+            self.priced = (node, bound, q, float(q[order[min(last, q.size - 1)]]))
+            return bound
+        # Terms of both signs: rounding is a share of their sizes. What a row may be exceeded by is allowed for, too.
+        size = z @ (self.rows.size @ (node.lower + 0.0)) + z @ np.abs(self.rows.b)
+        size += float(y @ self.p) + float(taken @ (y @ self.g + z @ self.rows.size)[order])
+        allowed = MEETS * float(z @ (self.rows.size @ node.upper + np.abs(self.rows.b)))
+        return bound + float(z @ self.rows.b) + allowed + ROUNDING * float(size + node.lower @ (y @ self.g))
 
 
 class _LinearProgram:
-    """max s subject to s <= p_k + g_k'n for the cuts, sum n = N, n in a box; kept warm in HiGHS."""
+    """max s - P sum t subject to s <= p_k + g_k'n for the cuts, R n - t <= b, sum n = N, n in a box; kept warm in HiGHS.
 
-    def __init__(self, n: int, total: int):
+    Rows may be exceeded at a price P per unit, so that every box has a point: where none keeps the rows, the bound says so.
+    """
+
+    def __init__(self, n: int, total: int, rows: Rows):
         try:
             import highspy
         except ImportError as error:
@@ -287,7 +337,15 @@ class _LinearProgram:
             self.highs.addVar(0.0, float(total))
         self.highs.addVar(-self.infinity, self.infinity)
         self.highs.changeColCost(n, -1.0)
+        m = len(rows)
+        for k in range(m):
+            self.highs.addVar(0.0, self.infinity)
+            self.highs.changeColCost(n + 1 + k, PRICE)
         self.highs.addRow(float(total), float(total), n, self.columns, np.ones(n))
+        for k, (row, right) in enumerate(zip(rows.R, rows.b)):
+            index = np.append(self.columns, np.int32(n + 1 + k))
+            self.highs.addRow(-self.infinity, float(right), n + 1, index, np.append(row, -1.0))
+        self.m = m
 
     def add_cuts(self, g: Floats, p: Floats, best: float) -> None:
         """s <= p_k + g_k'n, in units where the first incumbent has s = 1."""
@@ -298,12 +356,13 @@ class _LinearProgram:
             row = np.append(-self.scale * gk, 1.0)
             self.highs.addRow(-self.infinity, float(self.scale * pk), self.n + 1, index, row)
 
-    def solve(self, lower: Counts, upper: Counts) -> tuple[Floats, Floats]:
-        """A point (n,) and the multipliers of the cuts; neither is trusted."""
+    def solve(self, lower: Counts, upper: Counts) -> tuple[Floats, Floats, Floats]:
+        """A point (n,), the multipliers of the cuts and those of the rows in their units; none is trusted."""
         self.highs.changeColsBounds(self.n, self.columns, lower.astype(float), upper.astype(float))
         self.highs.run()
         solution = self.highs.getSolution()
-        if len(solution.col_value) != self.n + 1:
+        if len(solution.col_value) != self.n + 1 + self.m:
             raise SolverError("HiGHS returned no point for a linear program that has one; use method='exchange'")
         point = np.clip(np.array(solution.col_value[: self.n]), lower, upper)
-        return point, -np.array(solution.row_dual[1:])
+        dual = -np.array(solution.row_dual[1:])
+        return point, dual[self.m :], dual[: self.m] / (self.scale or 1.0)

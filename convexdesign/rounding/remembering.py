@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from convexdesign.rounding.criterion import Criterion, inverse_factor
+from convexdesign.rounding.criterion import Criterion, Minimax, inverse_factor
 from convexdesign.typing import Floats
 
 __all__ = ["Remembering"]
@@ -24,6 +24,16 @@ class Remembering:
     def __init__(self, criterion: Criterion) -> None:
         self._criterion = criterion
         self._local: Criterion | None = None
+
+    @property
+    def criterion(self) -> Criterion:
+        """The criterion without the memory."""
+        return self._criterion
+
+    @property
+    def lists_targets(self) -> bool:
+        """Whether there are targets to remember."""
+        return isinstance(self._criterion, Minimax)
 
     def _at(self, M: Floats) -> Criterion | None:
         """The criterion on a few targets which decide phi(M); None where M is singular."""

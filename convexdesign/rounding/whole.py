@@ -10,14 +10,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.arms.groups import squares
 from convexdesign.errors import InputError
 from convexdesign.rounding.apportionment import apportion, round_up
 from convexdesign.rounding.count_limits import Limits, completing_arms, limits
 from convexdesign.rounding.criterion import Criterion, information, measured_range, value_on_range
 from convexdesign.rounding.fewest import sufficient_sets
 from convexdesign.rounding.local_exchange import exchange
+from convexdesign.rounding.many_starts import Effort, Tell, search, useful_arms
 from convexdesign.rounding.optimal import prove_optimal
+from convexdesign.rounding.ranged import Ranged, on_range, restricted
 from convexdesign.rounding.regret_minimisation import regret
 from convexdesign.rounding.remembering import Remembering
 from convexdesign.rounding.sparsification import sparsify
@@ -77,7 +78,10 @@ class Whole:
 
     @property
     def optimality_gap(self) -> float | None:
-        return None if self.lower_bound is None else max(self.value / self.lower_bound - 1.0, 0.0)
+        if self.lower_bound is None:
+            return None
+        # Where time ran out before anything was proven, the bound is zero.
+        return max(self.value / self.lower_bound - 1.0, 0.0) if self.lower_bound > 0 else np.inf
 
 
 def round_weights(
@@ -93,13 +97,17 @@ def round_weights(
     reduce_support: bool = True,
     rng: np.random.Generator | None = None,
     time_limit: float = 60.0,
+    effort: str | float = "quick",
+    tell: Tell | None = None,
 ) -> Whole:
     """counts (k,) with sum n (for `ceil` at most n + support) whose phi(prior + sum_i n_i u_i u_i') is small.
 
     arms (k, r): whitened candidates, rank r together with the prior, or groups (k, l, r) of l responses each; weights
     (k,), nonnegative, normalised here; prior (r, r): TOTAL information held besides the n pulls. min_counts,
     max_counts: scalar or (k,). reduce_support=False keeps every arm with weight (where constraints forbid moving weight
-    between arms). rng: restarts of the exchange, fixed by default; time_limit in seconds, for `optimal` only.
+    between arms). rng: starts of the searches, fixed by default; time_limit in seconds, for `optimal` only; effort
+    of `auto` and `optimal`: "quick", "thorough" or seconds, what is spent on descents from many starts; tell: told the least
+    value so far and the bound proven (0 for none), now and then.
 
     Raises InputError where limits cannot be met, or n pulls cannot estimate what is asked (the least n is named).
 
@@ -118,17 +126,18 @@ def round_weights(
     if reduce_support:
         weights = _trim(arms, weights, bounds, criterion, prior)
     deadline = time.monotonic() + time_limit
+    spend = Effort.of(effort, tell)
     if method is not Method.OPTIMAL:
-        return _rounded(arms, weights, bounds, criterion, prior, method, rng)
+        return _rounded(arms, weights, bounds, criterion, prior, method, rng, spend)
     if arms.shape[0] > OPTIMAL_ARMS:
         raise InputError(
             f"method 'optimal' searches over at most {OPTIMAL_ARMS} arms, not {arms.shape[0]}; "
             "use 'exchange', whose certified efficiency says how little is left to gain"
         )
-    start = _rounded(arms, weights, bounds, criterion, prior, Method.EXCHANGE, rng)
+    start = _rounded(arms, weights, bounds, criterion, prior, Method.AUTO, rng, spend)
     left = max(deadline - time.monotonic(), 0.0)
     # All arms and all counts: the best whole numbers may measure less than the best weights do, or more.
-    proven = prove_optimal(arms, start.counts, bounds, criterion, prior, time_limit=left)
+    proven = prove_optimal(arms, start.counts, bounds, criterion, prior, time_limit=left, tell=tell)
     return replace(_whole(arms, proven.counts, criterion, prior, method), lower_bound=proven.lower_bound)
 
 
@@ -140,9 +149,10 @@ def _rounded(
     prior: Floats | None,
     method: Method,
     rng: np.random.Generator | None,
+    effort: Effort,
 ) -> Whole:
     """The counts of a cheap method on the range of the design or, where n is too small for that, on one that n can measure."""
-    ranged = _on_range(arms, weights, bounds, criterion, prior)
+    ranged = on_range(arms, weights, bounds, criterion, prior)
     try:
         spanning = completing_arms(ranged.arms, weights, ranged.prior, ranged.bounds)
     except InputError:
@@ -150,15 +160,20 @@ def _rounded(
         for chosen in _most_promising(arms, sufficient_sets(arms, criterion, prior, bounds), bounds, criterion, prior):
             ranged, there = _measuring(arms, weights, chosen, bounds, criterion, prior)
             spanning = completing_arms(ranged.arms, there, ranged.prior, ranged.bounds)
-            candidates.append(_cheap(ranged, there, spanning, method, rng))
+            candidates.append(_cheap(ranged, there, spanning, method, rng, effort))
         whole = min(candidates, key=lambda candidate: candidate.value)
     else:
-        whole = _cheap(ranged, weights, spanning, method, rng)
+        whole = _cheap(ranged, weights, spanning, method, rng, effort)
     return _whole(arms, whole.counts, criterion, prior, whole.method)
 
 
 def _cheap(
-    ranged: _Ranged, weights: Floats, spanning: NDArray[np.intp], method: Method, rng: np.random.Generator | None
+    ranged: Ranged,
+    weights: Floats,
+    spanning: NDArray[np.intp],
+    method: Method,
+    rng: np.random.Generator | None,
+    effort: Effort,
 ) -> Whole:
     arms, bounds, criterion, prior = ranged.arms, ranged.bounds, ranged.criterion, ranged.prior
     counts = _apportioned(weights, bounds, spanning)
@@ -174,6 +189,12 @@ def _cheap(
     few = small and bounds.total <= FEW_PULLS
     restarts = (RESTARTS if method is not Method.AUTO else RESTARTS // 4) if few else 1
     counts = exchange(arms, best.counts, bounds, criterion, prior, starts=restarts, rng=rng)
+    best = min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
+    if method is not Method.AUTO or not few:
+        return best
+    plain = criterion.criterion if isinstance(criterion, Remembering) and not criterion.lists_targets else criterion
+    useful = useful_arms(arms, weights, best.counts, bounds, plain, prior)
+    counts = search(arms, [best.counts], useful, plain, prior, effort, rng=rng)
     return min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
 
 
@@ -212,41 +233,6 @@ def _value_on_range(arms: Floats, weights: Floats, criterion: Criterion, prior: 
     return value_on_range(criterion, A if prior is None else A + prior)
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranged:
-    """The problem in coordinates of a subspace; arms outside it are closed, by an upper limit of zero."""
-
-    arms: Floats
-    bounds: Limits
-    criterion: Criterion
-    prior: Floats | None
-
-
-def _on_range(arms: Floats, weights: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> _Ranged:
-    """The problem on the range of the design's information: a singular optimum (one target, say) needs no more.
-
-    Arms outside that range are closed; unless they must appear, when everything stays as it is.
-    """
-    used = (weights > 0) | (bounds.lower > 0)
-    A = information(arms, np.where(used, np.maximum(weights, 1e-3 / np.count_nonzero(used)), 0.0))
-    Q = measured_range(A if prior is None else A + prior / bounds.total)
-    ranged = _restricted(arms, Q, bounds, criterion, prior)
-    return _Ranged(arms, bounds, criterion, prior) if ranged is None else ranged
-
-
-def _restricted(arms: Floats, Q: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> _Ranged | None:
-    """The problem on the range of orthonormal Q (r, k), k < r; None where it does not make sense there."""
-    on_range = criterion.projected(Q) if Q.shape[1] < Q.shape[0] else None
-    if on_range is None:
-        return None
-    lost, size = (np.sqrt(squares(rows)) for rows in (arms - arms @ Q @ Q.T, arms))
-    inside = lost <= 1e-7 * (size + 1e-300)
-    closed = Limits(bounds.total, bounds.lower, np.where(inside, bounds.upper, 0))
-    if sum(closed.upper.tolist()) < bounds.total or np.any(closed.lower > closed.upper):
-        return None
-    return _Ranged(arms @ Q, closed, on_range, None if prior is None else Q.T @ prior @ Q)
-
-
 def _most_promising(
     arms: Floats, sets: list[NDArray[np.intp]], bounds: Limits, criterion: Criterion, prior: Floats | None
 ) -> list[NDArray[np.intp]]:
@@ -271,7 +257,7 @@ def _measuring(
     bounds: Limits,
     criterion: Criterion,
     prior: Floats | None,
-) -> tuple[_Ranged, Floats]:
+) -> tuple[Ranged, Floats]:
     """The problem on what the chosen arms measure besides the base, and weights on the arms there, the chosen foremost.
 
     Where caps leave no room there for all pulls, further arms are chosen, the heaviest first.
@@ -284,8 +270,8 @@ def _measuring(
             one[following] = 1.0
         A = information(arms, one)
         Q = measured_range(A if prior is None else A + prior / bounds.total)
-        ranged = _restricted(arms, Q, bounds, criterion, prior)
+        ranged = restricted(arms, Q, bounds, criterion, prior)
         if ranged is not None or Q.shape[1] == arms.shape[-1]:
             break
-    ranged = ranged or _Ranged(arms, bounds, criterion, prior)
+    ranged = ranged or Ranged(arms, bounds, criterion, prior)
     return ranged, one / one.sum()

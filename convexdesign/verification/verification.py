@@ -82,13 +82,14 @@ class Verification:
 
     def round(
         self,
-        n: int,
+        n: int | None = None,
         method: str = "auto",
         *,
         min_counts: ArrayLike | None = None,
         max_counts: ArrayLike | None = None,
         rng: np.random.Generator | None = None,
         time_limit: float = 60.0,
+        **options: Any,
     ) -> ExactDesign:
         """n pulls as whole numbers per arm in about these proportions, as `Design.round` makes them.
 
@@ -104,6 +105,8 @@ class Verification:
             For `exchange`.
         time_limit : float
             Seconds, for `optimal`.
+        **options
+            Budget, costs, inequalities, effort and progress, as for `Design.round`.
 
         Returns
         -------
@@ -132,6 +135,7 @@ class Verification:
             max_counts=max_counts,
             rng=rng,
             time_limit=time_limit,
+            **options,
             witness=self.certificate.witness,
         )
 

@@ -111,3 +111,33 @@ def test_a_broken_saved_design(cli, tmp_path):
     result = cli("round", path, "--n", 5, "--json")
     assert result.code == 2
     assert "not a saved design" in json.loads(result.out)["error"]["message"]
+
+
+def test_effort_is_a_word_or_seconds(cli, problem_file):
+    words = ("round", problem_file, "--n", 10, "--json")
+    for effort in ("quick", "0.05"):
+        assert done(cli(*words, "--effort", effort))["total"] == 10
+    wrong = cli(*words, "--effort", "hard")
+    assert wrong.code == 2
+    assert "effort" in json.loads(wrong.out)["error"]["message"]
+
+
+def test_a_budget_is_kept_and_what_is_outside_ends_with_three(cli, tmp_path):
+    arms = tmp_path / "arms.csv"
+    arms.write_text("x0,x1,x2\n" + "".join(f"1,{x},{x * x}\n" for x in (-2, -1, 0, 1, 2)), encoding="utf-8")
+    costs = tmp_path / "costs.csv"
+    costs.write_text("5\n2\n1\n2\n5\n", encoding="utf-8")
+    words = ("round", arms, "--problem", "d-optimal", "--costs", costs)
+    plan = done(cli(*words, "--budget", 40, "--json"))
+    assert plan["cost"] <= 40
+    assert plan["cost"] == np.dot(plan["counts"], [5, 2, 1, 2, 5])
+    text = cli(*words, "--n", 9, "--budget", 40).out
+    assert "of 40" in text
+    assert "per unit of budget" in text
+    assert cli(*words).code == 2
+    # At least .13 everywhere: of 7 the second and fourth arm have .91, rounded up 1, the others 5.18 together, rounded up 6 or
+    # more, and 1/8 < .13.
+    document = done(cli("round", *words[1:4], "--min-weight", 0.13, "--n", 7, "--method", "ceil", "--json"), 3)
+    assert document["counts"][1] == document["counts"][3] == 1
+    assert not document["allowed"]
+    assert document["broken"] == ["min_weight[1]", "min_weight[3]"]

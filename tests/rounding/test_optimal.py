@@ -10,6 +10,7 @@ from small_counts import best_by_enumeration, tiny_problem
 
 from convexdesign.rounding import AverageVariance, MatrixTargets, Method, Minimax, Volume, prove_optimal, round_weights
 from convexdesign.rounding.count_limits import limits
+from convexdesign.rounding.plans import Rows
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -79,11 +80,14 @@ def test_bounds_do_not_depend_on_the_solver_being_right(monkeypatch):
     rng = np.random.default_rng(0)
 
     def wrong(self, lower, upper):
-        k = self.highs.getNumRow() - 1
-        return np.clip(rng.uniform(0, upper.max(), self.n), lower, upper), rng.standard_normal(k)
+        k = self.highs.getNumRow() - 1 - self.m
+        point = np.clip(rng.uniform(0, upper.max(), self.n), lower, upper)
+        return point, rng.standard_normal(k), rng.standard_normal(self.m)
 
     monkeypatch.setattr(optimal._LinearProgram, "solve", wrong)
     X = grid_3x3()
     start = np.array([1, 1, 1, 1, 1, 1, 1, 0, 0])
-    proven = prove_optimal(X, start, limits(7, 9), AverageVariance(np.eye(6)), time_limit=1.0)
-    assert proven.lower_bound * 7 <= 22.75 * (1 + 1e-9) <= proven.value * 7 * (1 + 2e-9)
+    rows = Rows(np.ones((1, 9)), np.array([7.0]), ("all of them",))
+    for extra in (None, rows):
+        proven = prove_optimal(X, start, limits(7, 9), AverageVariance(np.eye(6)), rows=extra, time_limit=0.5)
+        assert proven.lower_bound * 7 <= 22.75 * (1 + 1e-9) <= proven.value * 7 * (1 + 2e-9)
