@@ -3,7 +3,9 @@
 from typing import Any
 
 from convexdesign.experiment.checking import Report, check
+from convexdesign.experiment.estimates import Difference, ExperimentEstimates
 from convexdesign.experiment.experiment import Experiment
+from convexdesign.experiment.history import RoundView
 from convexdesign.experiment.ledger import Phase
 from convexdesign.experiment.listing import ExperimentEntry, experiments_in
 from convexdesign.experiment.recovery import Recovery, recover
@@ -11,12 +13,15 @@ from convexdesign.experiment.status import ExperimentStatus
 from convexdesign.experiment.validation import TellResult
 
 __all__ = [
+    "Difference",
     "Experiment",
     "ExperimentEntry",
+    "ExperimentEstimates",
     "ExperimentStatus",
     "Phase",
     "Recovery",
     "Report",
+    "RoundView",
     "TellResult",
     "check",
     "experiments_in",

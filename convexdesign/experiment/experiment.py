@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +19,11 @@ from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
 from convexdesign.experiment.changes import amendment, arrival, missing, withdrawal
+from convexdesign.experiment.estimates import ExperimentEstimates, estimates_of
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
+from convexdesign.experiment.history import RoundView, history, rounds_frame
 from convexdesign.experiment.ledger import Ledger, Phase
+from convexdesign.experiment.names import labels
 from convexdesign.experiment.noise import refuse_two_values, told_of_round
 from convexdesign.experiment.packing import summary
 from convexdesign.experiment.parsing import checked_key, checked_note, reward_rows, summary_under
@@ -30,7 +34,11 @@ from convexdesign.experiment.specification import algorithm_from, describe
 from convexdesign.experiment.status import ExperimentStatus, status_of
 from convexdesign.experiment.store import FORMAT, Store
 from convexdesign.experiment.validation import TellResult, admit, batch_of, new_pulls
-from convexdesign.identification import GuaranteeWarning, Result
+from convexdesign.identification import GuaranteeWarning, Identifier, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["Experiment"]
 
@@ -245,6 +253,118 @@ class Experiment:
         with self._lock:
             self._look()
             return status_of(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
+
+    @property
+    def item_labels(self) -> list[str]:
+        """What the items are called: by name where names are unique, else by index."""
+        return labels(self.item_names, self.n_items)
+
+    @property
+    def arm_labels(self) -> list[str]:
+        """What the arms are called: by name where names are unique, else by index."""
+        return labels(self.arm_names, self.n_arms)
+
+    def algorithm(self) -> Identifier:
+        """The algorithm as it was when the experiment was created, told nothing: for simulations.
+
+        Returns
+        -------
+        Identifier
+            A new one at every call.
+        """
+        return algorithm_from(self._ledger.specification)
+
+    def rounds(self) -> list[RoundView]:
+        """What was told and known after every complete round that counts.
+
+        Returns
+        -------
+        list of RoundView
+            In order.
+        """
+        with self._lock:
+            self._look()
+            return history(self._ledger)[1]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table of rounds: pulls, best guess and its p-value, how many items are left, and which were dropped.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a round.
+        """
+        return rounds_frame(self.rounds(), self.item_labels)
+
+    def confidence(self, *, level: float | None = None, control: int | str | None = None) -> ExperimentEstimates:
+        """Values of all items, and differences to the best guess and to a control (an item, by name or index).
+
+        All intervals hold at once and at all times with probability `level` (1 - delta if left out), whatever made one look
+        and whatever answer there is, if the noise is as assumed. Nothing is written.
+
+        Parameters
+        ----------
+        level : float or None
+            The probability that no interval ever misses.
+        control : int, str or None
+            The item that others are compared with, beside the best guess. It may be chosen when all is seen.
+
+        Returns
+        -------
+        ExperimentEstimates
+            With tables as data frames.
+
+        Raises
+        ------
+        InputError
+            Before the first round is complete; for a level that the bounds on the variances do not leave.
+        """
+        with self._lock:
+            self._look()
+            algorithm, views = history(self._ledger)
+        wanted = (
+            self.item_labels.index(control) if isinstance(control, str) and control in self.item_labels else control
+        )
+        return estimates_of(algorithm, views, self.item_labels, self.arm_labels, level, wanted)  # type: ignore[arg-type]
+
+    def plot(self, *, level: float | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the items' values with their intervals against the results so far (extra `plot`).
+
+        Parameters
+        ----------
+        level : float or None
+            As in `confidence`.
+        ax : matplotlib.axes.Axes or None
+            Where to draw; new axes if None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            With the drawing.
+        """
+        from convexdesign.plotting.sequences import plot_sequences
+
+        found = self.confidence(level=level)
+        return plot_sequences(found.samples, found.over_time.low, found.over_time.high, found.item_names, ax=ax)
+
+    def to_html(self, *, level: float | None = None, control: int | str | None = None) -> str:
+        """A report as one HTML page that needs no other file: where it stands, estimates, what happened, what it rests on.
+
+        Parameters
+        ----------
+        level : float or None
+            As in `confidence`.
+        control : int, str or None
+            As in `confidence`.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from convexdesign.experiment.page import page
+
+        return page(self, level=level, control=control)
 
     @property
     def open_batch(self) -> int | None:
@@ -557,6 +677,19 @@ class Experiment:
         with ReadOnlyStore.open(self._store.path) as store, store.transaction(write=False):
             return store.read()
 
+    def results(self) -> list[tuple[str, int, int, int, float, float]]:
+        """All results that count, as corrected.
+
+        Returns
+        -------
+        list of tuple
+            Key, batch, arm, count, mean and sum of squares, by batch and key.
+        """
+        with self._lock:
+            self._look()
+            told, batches = self._ledger.results, [a.batch.id for a in self._ledger.batches if not a.set_aside]
+            return [row for batch in batches for row in told.rows_of(batch)]
+
     def transcript(self) -> dict[str, Any]:
         """All that counts as plain data; the same for any order of delivery, any crashes and any clocks.
 
@@ -603,7 +736,7 @@ class Experiment:
         return [(event.time, event.body["note"]) for event in self.events() if event.kind is EventKind.NOTED]
 
     @property
-    def path(self) -> os.PathLike[str]:
+    def path(self) -> pathlib.Path:
         """The file."""
         return self._store.path
 

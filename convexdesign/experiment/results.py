@@ -164,6 +164,17 @@ class Results:
             rewards.append(np.array(content.values))
         return keys, np.concatenate(arms), np.concatenate(rewards), others
 
+    def rows_of(self, batch: int) -> list[tuple[str, int, int, int, float, float]]:
+        """Key, batch, arm, count, mean and sum of squares of all contents of a batch, by key; one row an arm."""
+        keys, arms, rewards, others = self.of_batches({batch})
+        rows = [(key, batch, int(arm), 1, float(reward), 0.0) for key, arm, reward in zip(keys, arms, rewards)]
+        for key, content in others.items():
+            assert content.count is not None
+            assert content.m2 is not None
+            columns = zip(content.arms, content.count, content.values, content.m2)
+            rows += [(key, batch, arm, count, mean, m2) for arm, count, mean, m2 in columns]
+        return sorted(rows)
+
     @property
     def _index(self) -> dict[str, int]:
         for number in range(self._indexed, len(self._parts)):

@@ -182,8 +182,8 @@ class CoinBets(Bets):
         self.paid[on] += stakes
         self.best = np.maximum(self.best, self.log_wealth())
 
-    def log_wealth(self, shift: float = 0.0) -> Floats:
-        """The log wealth (m,) now, or had the bets been against y'theta + shift <= 0 of each."""
-        logs = self.logs + shift * self.paid + np.log(WEIGHTS)
+    def log_wealth(self, shift: float | Floats = 0.0) -> Floats:
+        """The log wealth (m,) now, or had the bets been against y'theta + shift <= 0 of each (one shift, or (m,))."""
+        logs = self.logs + np.asarray(shift)[..., None] * self.paid + np.log(WEIGHTS)
         most = logs.max(axis=1)
         return np.asarray(most + np.log(np.exp(logs - most[:, None]).sum(axis=1)))

@@ -144,8 +144,11 @@ class Bets:
         estimates, precision = summary.of(coordinates)
         self.add(estimates + shift, precision if active is None else np.where(active, precision, 0.0))
 
-    def log_wealth(self, shift: float = 0.0) -> Floats:
-        """The log wealth (m,) now, or had the bets been against y_k'theta + shift <= 0; 0 where there was no bet."""
+    def log_wealth(self, shift: float | Floats = 0.0) -> Floats:
+        """The log wealth (m,) now, or had the bets been against y_k'theta + shift <= 0; 0 where there was no bet.
+
+        shift: one, or one for each direction.
+        """
         begun = self.first > 0
         M, V, first = self.M + shift * self.V, self.V, np.where(begun, self.first, 1.0)
         return np.where(begun, log_wealth(M, V, SCALES[:, None] * first), 0.0)

@@ -31,6 +31,7 @@ from convexdesign.plotting.identification import (
 )
 from convexdesign.plotting.palette import OKABE_ITO
 from convexdesign.plotting.plane import ElfvingData, EllipseData, elfving_data, ellipse_data, plot_elfving, plot_ellipse
+from convexdesign.plotting.sequences import plot_sequences
 
 __all__ = [
     "OKABE_ITO",
@@ -56,6 +57,7 @@ __all__ = [
     "plot_ellipse",
     "plot_equivalence",
     "plot_rounds",
+    "plot_sequences",
     "plot_unmeasured",
     "plot_variances",
     "require_matplotlib",

@@ -2,6 +2,7 @@
 
 from convexdesign.simulation.comparison import compare, comparison_rows, comparison_table
 from convexdesign.simulation.environment import LinearEnvironment
+from convexdesign.simulation.expectation import expected_samples
 from convexdesign.simulation.replication import (
     AsksAndTells,
     Pullable,
@@ -21,6 +22,7 @@ __all__ = [
     "compare",
     "comparison_rows",
     "comparison_table",
+    "expected_samples",
     "replicate",
     "replicate_one",
     "replication_seed",

@@ -18,6 +18,7 @@ from convexdesign.cli.app import app
 
 COMMANDS = (
     "create",
+    "plan",
     "ask",
     "tell",
     "status",
@@ -29,6 +30,7 @@ COMMANDS = (
     "export",
     "check",
     "recover",
+    "report",
     "note",
     "list",
 )
@@ -725,3 +727,62 @@ def test_results_as_they_arrived(experiment, store, problem_file, tmp_path):
     assert state["pulls_told"] == state["pulls_asked"] == sum(int(row["pulls"]) + 4 for row in asked)
     assert "chance or a clock" in state["guarantee"]
     assert experiment("arrived", "--arm", more["arm"], "--count", 3).code == 2  # no batch is open
+
+
+def test_report_and_its_page(begun, store, tmp_path):
+    assert "no round is complete" in begun("report").err
+    asked = rows(begun("ask").out)
+    lines = [f"{row['arm']}-day,{row['arm']},{row['pulls']},0.5,{row['pulls']}" for row in asked]
+    assert begun("tell", results(tmp_path / "day.csv", *lines, header="key,arm,count,mean,m2")).code == 0
+    before = store.read_bytes()
+    control = asked[0]["arm"]
+    document = json.loads(begun("report", "--control", control, "--json").out)
+    assert document["level"] == pytest.approx(0.95)
+    assert document["to_control"]["item"] == control
+    assert all(low < value < high for low, value, high in zip(*(document[k] for k in ("low", "estimate", "high"))))
+    assert [entry["pulls"] for entry in document["rounds"]] == [sum(int(row["pulls"]) for row in asked)]
+    shown = begun("report", "--html", "page.html")
+    assert "hold together and at all times with probability 0.95" in shown.out
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert begun("report", "--control", "nobody").code == 2
+    assert begun("report", "--html", "no/such/folder.html").code == 2
+    assert store.read_bytes() == before
+
+
+def test_exported_results_are_read_by_estimate_and_by_tell(begun, store, cli, tmp_path, problem_file):
+    arm, other = (row["arm"] for row in rows(begun("ask").out)[:2])
+    begun("tell", results(tmp_path / "r.csv", f"a,{arm},0.5", f"b,{arm},-1", f"c,{other},2"))
+    begun("tell", results(tmp_path / "s.csv", f"d,{arm},3,0.5,2", header="key,arm,count,mean,m2"))
+    assert begun("export", "--results", "-o", "all.csv").code == 0
+    table = rows((tmp_path / "all.csv").read_text())
+    assert [(row["key"], row["arm"], row["count"]) for row in table] == [
+        ("a", arm, "1"),
+        ("b", arm, "1"),
+        ("c", other, "1"),
+        ("d", arm, "3"),
+    ]
+    (tmp_path / "arms.csv").write_text("name,x,y\nleft,1,0\nup,0,1\ntilt,0.5,0.5\n")
+    found = json.loads(cli("estimate", "all.csv", "--arms", "arms.csv", "--json").out)
+    assert found["measurements"] == 6
+    columns = json.loads(begun("export", "--results", "--json").out)
+    assert columns["count"] == [1, 1, 1, 3]
+    # Another store of the same problem takes them as they are.
+    again = ("--store", store.with_name("again.db"))
+    assert begun("create", problem_file, "--algorithm", "rage", "--variance-bounds", 1, 2, *again).code == 0
+    assert begun("ask", *again).code == 0
+    assert json.loads(begun("tell", "all.csv", *again, "--json").out)["pulls"] == 6
+    assert begun("export", "--results", *again).out == (tmp_path / "all.csv").read_text()
+
+
+def test_plan_simulates_before_the_start(experiment, store, problem_file):
+    assert experiment("create", problem_file).code == 0
+    before = store.read_bytes()
+    assert "give --noise-variance" in experiment("plan", "--gap", 1).err
+    words = ("plan", "--gap", 1, "--gap", 2, "--noise-variance", 1, "--runs", 3)
+    (near, far) = json.loads(experiment(*words, "--json").out)["plan"]
+    assert (near["gap"], far["gap"], near["runs"]) == (1.0, 2.0, 3)
+    assert near["mean"] > far["mean"] > 0
+    shown = experiment(*words)
+    assert f"{round(near['mean']):,}" in shown.out
+    assert experiment("plan", "--gap", -1, "--noise-variance", 1).code == 2
+    assert store.read_bytes() == before

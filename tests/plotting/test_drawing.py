@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import convexdesign as cd
 from convexdesign import plotting
 
 X = np.linspace(-1, 1, 21)
@@ -24,6 +25,9 @@ DRAWINGS = {
     ),
     "elfving": lambda ax: plotting.plot_elfving([[1, 0], [0.9, 0.4]], [0, 1], title="T", ax=ax),
     "rounds": lambda ax: plotting.plot_rounds([100, 400], [3, 1], n_items=9, burn_in=50, title="T", ax=ax),
+    "sequences": lambda ax: plotting.plot_sequences(
+        [10, 40], [[-np.inf, -1.0], [0.0, -0.5]], [[np.inf, 1.0], [1.0, 0.5]], ["a", "b"], title="T", ax=ax
+    ),
     "unmeasured": lambda ax: plotting.plot_unmeasured([0.0, 1.0], [1.0, 0.0], names=["a", "b"], title="T", ax=ax),
     "variances": lambda ax: plotting.plot_variances([1.0, 3.0], error=[0.5, 1.0], bounds=(0.2, 5.0), title="T", ax=ax),
 }
@@ -132,3 +136,10 @@ def test_every_colour_is_visible_on_white_and_differs_from_the_next():
     colours = list(plotting.OKABE_ITO.values())
     assert len(set(colours)) == len(colours)
     assert min(contrast(c, "#FFFFFF") for c in colours) > 2.0
+
+
+def test_bands_leave_out_what_is_not_known_yet():
+    ax = plotting.plot_sequences([10, 40], [[-np.inf], [0.0]], [[np.inf], [1.0]], ["a"], ax=plotting.new_axes())
+    assert ax.lines[0].get_xydata().tolist() == [[40.0, 0.5]]
+    with pytest.raises(cd.InputError, match="one row for each of 2 samples"):
+        plotting.plot_sequences([10, 40], [[0.0]], [[1.0]], ["a"], ax=plotting.new_axes())

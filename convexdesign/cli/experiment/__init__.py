@@ -7,13 +7,16 @@ import typer
 from convexdesign.cli.experiment.changes import amend, arrived, mark_missing, tell, withdraw
 from convexdesign.cli.experiment.creation import create
 from convexdesign.cli.experiment.notes import list_, note
+from convexdesign.cli.experiment.planning import plan
 from convexdesign.cli.experiment.record import check, export, recover
+from convexdesign.cli.experiment.reporting import report
 from convexdesign.cli.experiment.state import ask, result, status
 
 __all__ = ["experiment"]
 
 COMMANDS = (
     create,
+    plan,
     ask,
     tell,
     status,
@@ -25,6 +28,7 @@ COMMANDS = (
     export,
     check,
     recover,
+    report,
     note,
     list_,
 )

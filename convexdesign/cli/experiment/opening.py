@@ -20,6 +20,7 @@ __all__ = [
     "Store",
     "arm_index",
     "changing",
+    "item_index",
     "labels",
     "limit_text",
     "open_store",
@@ -65,6 +66,14 @@ def arm_index(x: Experiment, label: str) -> int:
     called = labels(x.arm_names, x.n_arms)
     if label not in called:
         raise InputError(f"arm {label!r} is unknown; the arms are {some(called)}")
+    return called.index(label)
+
+
+def item_index(x: Experiment, label: str) -> int:
+    """The index of an item called so; InputError where there is none."""
+    called = labels(x.item_names, x.n_items)
+    if label not in called:
+        raise InputError(f"item {label!r} is unknown; the items are {some(called)}")
     return called.index(label)
 
 

@@ -29,6 +29,12 @@ def export(
     store: Store,
     format_: Annotated[str, option("--format", help="csv or json.")] = "csv",
     output: Annotated[Path | None, option("--output", "-o", metavar="FILE", help="Write it there.")] = None,
+    results: Annotated[
+        bool,
+        option(
+            "--results", help="Not the events but the results that count, in columns that `estimate` and `tell` read."
+        ),
+    ] = False,
     as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Print every event of the log.
@@ -40,6 +46,9 @@ def export(
     chosen = "json" if as_json else format_
     if chosen not in ("csv", "json"):
         raise InputError(f"--format {format_}: choose csv or json")
+    if results:
+        _export_results(store, output, chosen)
+        return
     with open_store(store, read_only=True) as x:
         events, called = x.events(), labels(x.arm_names, x.n_arms)
     write = _write_json if chosen == "json" else _write_csv
@@ -48,6 +57,27 @@ def export(
     else:
         with writing(output) as file:
             write(events, called, file)
+
+
+RESULTS = ("key", "batch", "arm", "count", "mean", "m2")
+
+
+def _export_results(store: Path, output: Path | None, chosen: str) -> None:
+    with open_store(store, read_only=True) as x:
+        called = labels(x.arm_names, x.n_arms)
+        rows = [(key, batch, called[arm], *rest) for key, batch, arm, *rest in x.results()]
+
+    def write(file: IO[str]) -> None:
+        if chosen == "json":
+            file.write(json.dumps({name: list(column) for name, column in zip(RESULTS, zip(*rows))}) + "\n")
+        else:
+            write_rows(file, RESULTS, ((*row[:4], *map(repr, row[4:])) for row in rows))
+
+    if output is None:
+        write(sys.stdout)
+    else:
+        with writing(output) as file:
+            write(file)
 
 
 def _write_json(events: list[Event], called: list[str], file: IO[str]) -> None:

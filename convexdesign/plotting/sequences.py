@@ -1,0 +1,50 @@
+"""Confidence sequences: intervals that narrow as results come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from convexdesign.errors import InputError
+from convexdesign.plotting.canvas import axes_or_new, finished
+from convexdesign.plotting.palette import series_colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_sequences"]
+
+
+def plot_sequences(
+    samples: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    names: Sequence[str],
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw intervals low to high (rounds, k) of k things against samples (rounds,) as bands; returns the axes.
+
+    Infinite ends are left out. Raises InputError where the shapes differ.
+    """
+    spent, ends = np.asarray(samples, dtype=float), (np.asarray(low, dtype=float), np.asarray(high, dtype=float))
+    if spent.ndim != 1 or any(end.shape != (spent.size, len(names)) for end in ends):
+        shapes = ", ".join(str(end.shape) for end in ends)
+        raise InputError(
+            f"low and high must have one row for each of {spent.size} samples and one column a name, got {shapes}"
+        )
+    ax = axes_or_new(ax)
+    for k, name in enumerate(names):
+        known = np.isfinite(ends[0][:, k]) & np.isfinite(ends[1][:, k])
+        x, a, b = spent[known], ends[0][known, k], ends[1][known, k]
+        ax.fill_between(x, a, b, color=series_colour(k), alpha=0.15, linewidth=0)
+        ax.plot(x, (a + b) / 2.0, color=series_colour(k), linewidth=2, marker="o", markersize=4, label=name)
+    if len(names) > 1:
+        ax.legend(frameon=False)
+    if spent.size > 1:
+        ax.set_xscale("log")
+    return finished(ax, "results", "value", grid="both", title=title)

@@ -1,0 +1,95 @@
+"""How many measurements an experiment will need: parameters with the gap that was asked for, runs that are what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+from convexdesign.simulation.expectation import plausible_theta
+
+I = cd.identification  # noqa: E741
+ARMS = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.5, 0.0]])
+
+
+@pytest.mark.parametrize("gap", [0.01, 1.0, 30.0])
+def test_parameters_have_the_gap(gap):
+    rng = np.random.default_rng(0)
+    best = I.MartingaleElimination(ARMS)
+    levels = I.MartingaleElimination(ARMS, objective=I.LevelSet(0.7))
+    drawn = set()
+    for _ in range(20):
+        first, second = np.sort(ARMS @ plausible_theta(best, gap, rng))[:-3:-1]
+        assert first - second == pytest.approx(gap)
+        values = ARMS @ plausible_theta(levels, gap, rng)
+        assert np.abs(values - 0.7).min() == pytest.approx(gap)
+        drawn.add(round(float(values[0]), 6))
+    assert len(drawn) > 10
+
+
+def test_rates_lie_between_zero_and_one_around_the_usual_one():
+    rng = np.random.default_rng(1)
+    algorithm = I.MartingaleElimination(np.eye(3), noise="bernoulli")
+    for _ in range(20):
+        rates = plausible_theta(algorithm, 0.005, rng, baseline=0.02, rates=True)
+        assert rates.min() > 0
+        assert rates.max() < 0.2
+        first, second = np.sort(rates)[:-3:-1]
+        assert first - second == pytest.approx(0.005)
+
+
+def test_the_measurements_fall_with_the_square_of_the_gap():
+    algorithm = I.MartingaleElimination(np.eye(2), known_variances=1.0)
+    found = cd.simulation.expected_samples(algorithm, [0.05, 0.1], noise_variance=1.0, runs=12)
+    assert found["gap"].tolist() == [0.05, 0.1]
+    assert 2.0 < found["mean"].iloc[0] / found["mean"].iloc[1] < 8.0
+    assert np.all(found["low"] <= found["median"])
+    assert np.all(found["median"] <= found["high"])
+    assert np.all(found["right"] >= 0.9)
+    assert not algorithm.begun
+    few = [cd.simulation.expected_samples(algorithm, [0.1], noise_variance=1.0, runs=2) for _ in range(2)]
+    assert few[0].equals(few[1])
+
+
+def test_what_cannot_be_simulated():
+    algorithm = I.MartingaleElimination(np.eye(2))
+    with pytest.raises(cd.InputError, match="give noise_variance"):
+        cd.simulation.expected_samples(algorithm, [1.0])
+    with pytest.raises(cd.InputError, match="runs"):
+        cd.simulation.expected_samples(algorithm, [1.0], 1.0, runs=0)
+    with pytest.raises(cd.InputError, match="leave noise_variance out"):
+        cd.simulation.expected_samples(I.MartingaleElimination(np.eye(2), noise="bernoulli"), [0.1], 1.0, baseline=0.5)
+    algorithm.ask()
+    algorithm.tell(0, cd.estimation.Observations.from_rewards(2, [0] * 64 + [1] * 64, np.arange(128.0)))
+    with pytest.raises(cd.InputError, match="has begun"):
+        cd.simulation.expected_samples(algorithm, [1.0], 1.0)
+
+
+def test_runs_without_an_answer_are_counted():
+    algorithm = I.MartingaleElimination(np.eye(2), max_samples=200)
+    found = cd.simulation.expected_samples(algorithm, [0.001], noise_variance=1.0, runs=4)
+    assert found["undecided"].tolist() == [1.0]
+    assert found["right"].tolist() == [0.0]
+    assert found["mean"].iloc[0] <= 200
+
+
+@pytest.mark.parametrize(
+    ("gap", "options", "message"),
+    [
+        (0.0, {}, "gap is 0"),
+        (float("nan"), {}, "gap is"),
+        (2.0, {"rates": True, "baseline": 0.5}, "no parameter was found"),
+        (0.1, {"baseline": 1.0}, "items are not alike"),
+    ],
+)
+def test_what_no_parameter_has(gap, options, message):
+    arms = np.eye(2)
+    items = None if "rates" in options else np.array([[1.0, 0.0], [1.0, 1.0]])
+    with pytest.raises(cd.InputError, match=message):
+        plausible_theta(I.MartingaleElimination(arms, items), gap, np.random.default_rng(0), **options)
+
+
+def test_a_baseline_that_no_parameter_gives_is_refused():
+    algorithm = I.MartingaleElimination(np.array([[1.0], [2.0]]))
+    with pytest.raises(cd.InputError, match="no parameter gives all arms this mean"):
+        plausible_theta(algorithm, 0.1, np.random.default_rng(0), baseline=0.3)
