@@ -27,9 +27,35 @@ def plot_sequences(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw intervals low to high (rounds, k) of k things against samples (rounds,) as bands; returns the axes.
+    """Draw intervals against samples as bands; infinite ends are left out.
 
-    Infinite ends are left out. Raises InputError where the shapes differ.
+    Parameters
+    ----------
+    samples : array_like, shape (rounds,)
+        Spent by the end of each round.
+    low, high : array_like, shape (rounds, k)
+        The ends of the intervals, of k things.
+    names : sequence of str
+        Theirs.
+    title : str, optional
+        Of the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axis drawn on.
+
+    Raises
+    ------
+    InputError
+        Where the shapes differ.
+
+    Examples
+    --------
+    >>> plot_sequences([10, 100], [[0.0], [0.4]], [[1.0], [0.6]], ["red"]).get_xlabel()
+    'results'
     """
     spent, ends = np.asarray(samples, dtype=float), (np.asarray(low, dtype=float), np.asarray(high, dtype=float))
     if spent.ndim != 1 or any(end.shape != (spent.size, len(names)) for end in ends):

@@ -28,26 +28,31 @@ class RegionCertificate:
 
     Parameters
     ----------
-    criterion
+    criterion : Criterion
         What is optimised.
-    value
+    value : float
         The criterion of the design; for G the proven upper bound on its worst variance over the region.
-    bound
-        A proven bound on the optimum over the whole region: a lower one for variances, an upper one for log det and lambda_min.
-    gap
+    bound : float
+        A proven bound on the optimum over the whole region: a lower one for variances, an upper one for log det and
+        lambda_min.
+    gap : float
         The relative gap between them, rounding included; for log det exp((bound - value) / d) - 1.
-    kind
-        How the largest sensitivity over the region was bounded: "sum of squares", "interval branch and bound", or "none".
-    degree
+    kind : str
+        How the largest sensitivity over the region was bounded: "sum of squares", "interval branch and bound", or
+        "none".
+    degree : int
         The degree of the sums of squares, the largest of all pieces; 0 where there are none.
-    most
+    most : float
         The proven upper bound on the sensitivity sum_j (b_j'f(x))^2 / s^2(x) over the region, for the vectors below.
-    found
+    found : float
         The largest value of it that was found: below `most`, by what the proof did not reach.
-    vectors
+    vectors : Vectors or None
         The b_j, in the coordinates of `RegionProblem.frame`.
-    next_seconds
-        Where the proof stopped short of the tolerance: about how long the next step of it would take; nan where none is known.
+    rounding : float
+        The share by which the value may be off.
+    next_seconds : float
+        Where the proof stopped short of the tolerance: about how long the next step of it would take; nan where none is
+        known.
     """
 
     criterion: Criterion
@@ -77,12 +82,24 @@ class RegionDesign:
 
     Parameters
     ----------
-    problem
+    problem : RegionProblem
         The problem over the region.
-    where, x
-        The piece of the region (combination of levels) and the continuous coordinates (n, q) of every setting.
-    weights
-        (n,), positive, sum 1.
+    where : sequence of int
+        The piece of the region (combination of levels) of every setting.
+    x : array, shape (n, q)
+        Its continuous coordinates.
+    weights : array, shape (n,)
+        Positive, sum 1.
+    certificate : RegionCertificate
+        What proves the bound.
+    status : Status
+        How the solve ended.
+    finite : DesignProblem
+        The problem over these settings alone.
+    stats : Stats
+        How it went.
+    tol : float
+        The relative gap that was asked for.
 
     Examples
     --------
@@ -113,7 +130,13 @@ class RegionDesign:
         return pandas.DataFrame({**self.problem.region.table(self.where, self.x), "weight": self.weights})
 
     def to_frame(self) -> pandas.DataFrame:
-        """The same as `points`, with the variance of the mean outcome at each setting."""
+        """The same as `points`, with the variance of the mean outcome at each setting.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a setting.
+        """
         frame = self.points
         frame["variance"] = self.variance(self.problem.region.table(self.where, self.x))
         return frame
@@ -147,7 +170,18 @@ class RegionDesign:
         return A if prior is None or n_new is None else A + prior / n_new
 
     def variance(self, at: Any) -> Floats:
-        """f(x)'A^-1f(x) at a table of settings, or v'A^-1v for rows v (k, d); infinite where it is not measured."""
+        """f(x)'A^-1f(x) at settings, or v'A^-1v for vectors.
+
+        Parameters
+        ----------
+        at : DataFrame, mapping or array_like of shape (k, d)
+            A table of settings, or rows v.
+
+        Returns
+        -------
+        array, shape (k,)
+            Infinite where it is not measured.
+        """
         curve = self.problem.curve
         if hasattr(at, "columns") or isinstance(at, dict):
             where, x = curve.region.coordinates(at)
@@ -168,7 +202,18 @@ class RegionDesign:
         return np.where(lost, np.inf, out)
 
     def sensitivity(self, at: Any) -> Floats:
-        """sum_j (b_j'f(x))^2 / (s^2(x) c(x)) at a table of settings: nowhere above `certificate.most`; so the bound holds."""
+        """sum_j (b_j'f(x))^2 / (s^2(x) c(x)) at a table of settings: nowhere above `certificate.most`; so the bound holds.
+
+        Parameters
+        ----------
+        at : DataFrame or mapping
+            A table of settings.
+
+        Returns
+        -------
+        array, shape (k,)
+            The sensitivity at each.
+        """
         if self.certificate.vectors is None:
             raise InputError("the design has no vectors: nothing was proven of it")
         where, x = self.problem.region.coordinates(at)

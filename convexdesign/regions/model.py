@@ -126,6 +126,13 @@ class Model:
 class Curve(Continuum):
     """All f(x), x in the region. `terms` are the names of the coordinates of f.
 
+    Parameters
+    ----------
+    model : Model
+        The f.
+    region : Region
+        Where the settings may be.
+
     Examples
     --------
     >>> import convexdesign as cd
@@ -190,7 +197,18 @@ class Curve(Continuum):
         return len(self._columns)
 
     def polynomials(self, piece: int) -> tuple[Polynomial, ...]:
-        """f on one piece of the region, as polynomials of its continuous coordinates."""
+        """f on one piece of the region, as polynomials of its continuous coordinates.
+
+        Parameters
+        ----------
+        piece : int
+            Which combination of levels.
+
+        Returns
+        -------
+        tuple of Polynomial
+            One a coordinate of f.
+        """
         return tuple(row[piece] for _, row in self._columns)
 
     @property
@@ -214,7 +232,20 @@ class Curve(Continuum):
         return out
 
     def rows(self, piece: int, x: Floats) -> Floats:
-        """f(x) for rows of coordinates (n, q) in one piece, shape (n, d)."""
+        """f(x) for coordinates in one piece of the region.
+
+        Parameters
+        ----------
+        piece : int
+            Which combination of levels.
+        x : array, shape (n, q)
+            Continuous coordinates.
+
+        Returns
+        -------
+        array, shape (n, d)
+            A row f(x) each.
+        """
         keys, table = self._tables[piece]
         monomials = np.ones((len(x), len(keys)))
         for k in range(keys.shape[1]):
@@ -226,7 +257,18 @@ class Curve(Continuum):
         return monomials @ table
 
     def at(self, settings: Any) -> Floats:
-        """f(x) for every row of a table of settings, shape (n, d)."""
+        """f(x) for every row of a table of settings.
+
+        Parameters
+        ----------
+        settings : DataFrame or mapping
+            The settings, a column a factor.
+
+        Returns
+        -------
+        array, shape (n, d)
+            A row f(x) each.
+        """
         where, x = self.region.coordinates(settings)
         out = np.empty((len(x), self.d))
         for piece in set(where):
@@ -235,7 +277,20 @@ class Curve(Continuum):
         return out
 
     def design_problem(self, kind: str, options: Mapping[str, Any]) -> Any:
-        """The problem of this kind over the region; called by the constructors of DesignProblem."""
+        """The problem of a kind over the region; called by the constructors of DesignProblem.
+
+        Parameters
+        ----------
+        kind : str
+            The constructor's name.
+        options : mapping
+            Its keywords.
+
+        Returns
+        -------
+        RegionProblem
+            For `solve`.
+        """
         from convexdesign.regions.problem import make_problem
 
         return make_problem(self, kind, options)

@@ -46,8 +46,20 @@ Where = Sequence[int] | Indices
 class RegionProblem(ContinuumProblem):
     """A design problem whose arms are f(x) for all settings x of a region.
 
-    kind: the constructor's name; fields: its own keywords, read; noise, cost: rational functions of the settings, variance and
-    price; prior: total information held (d, d); n_new: how many new measurements are planned.
+    Parameters
+    ----------
+    curve : Curve
+        The f over the region.
+    kind : str
+        The constructor's name.
+    fields : mapping
+        Its own keywords, read.
+    noise, cost : Ratio, optional
+        Rational functions of the settings: variance and price.
+    prior : array, shape (d, d), optional
+        The total information held.
+    n_new : float, optional
+        How many new measurements are planned.
     """
 
     curve: Curve
@@ -112,7 +124,22 @@ class RegionProblem(ContinuumProblem):
         return out
 
     def finite(self, where: Where, x: Floats, targets: Floats | None = None) -> DesignProblem:
-        """The problem over a list of settings in the frame's coordinates; of G, the targets (k, d) to predict are given."""
+        """The problem over a list of settings in the frame's coordinates.
+
+        Parameters
+        ----------
+        where : sequence of int
+            The piece of each setting.
+        x : array, shape (n, q)
+            Its continuous coordinates.
+        targets : array, shape (k, d), optional
+            Of G, the targets to predict.
+
+        Returns
+        -------
+        DesignProblem
+            For `solve`.
+        """
         rows = self.frame.rows(where, x)
         common = {name: value for name, value in self.restated.items() if name in ("prior_information", "n_new")}
         fields = {name: value for name, value in self.restated.items() if name not in common}
@@ -133,11 +160,33 @@ class RegionProblem(ContinuumProblem):
         return made
 
     def prices(self, x: Floats) -> Floats:
-        """s^2(x) c(x) at the coordinates (n, q)."""
+        """s^2(x) c(x), by which squares are divided.
+
+        Parameters
+        ----------
+        x : array, shape (n, q)
+            Continuous coordinates.
+
+        Returns
+        -------
+        array, shape (n,)
+            Variance times price.
+        """
         return np.ones(len(x)) if self.price is None else values_of(self.price, x)
 
     def allowed(self, x: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether noise and cost are finite and positive at the coordinates (n, q)."""
+        """Whether noise and cost are finite and positive.
+
+        Parameters
+        ----------
+        x : array, shape (n, q)
+            Continuous coordinates.
+
+        Returns
+        -------
+        array of bool, shape (n,)
+            At each.
+        """
         ok = np.ones(len(x), dtype=bool)
         for part in (self.noise, self.cost):
             if part is not None:
@@ -146,7 +195,18 @@ class RegionProblem(ContinuumProblem):
         return ok
 
     def solved(self, **options: Any) -> Any:
-        """The optimal design over the region with its proof; called by `solve`."""
+        """The optimal design over the region with its proof; called by `solve`.
+
+        Parameters
+        ----------
+        **options : dict
+            Those of `solve`.
+
+        Returns
+        -------
+        RegionDesign
+            Certified over the whole region, or as far as the proof went.
+        """
         from convexdesign.regions.solving import solve_over_region
 
         return solve_over_region(self, **options)

@@ -26,7 +26,13 @@ MAX_FACTORS = 30
 
 @dataclass(frozen=True)
 class Condition:
-    """Inequalities as text, which become part of a region by `region & condition`."""
+    """Inequalities as text, which become part of a region by `region & condition`.
+
+    Parameters
+    ----------
+    texts : tuple of str
+        Such as "temp + 10*time <= 210".
+    """
 
     texts: tuple[str, ...]
 

@@ -85,28 +85,40 @@ class Verification:
         n: int | None = None,
         method: str = "auto",
         *,
+        budget: float | None = None,
+        costs: ArrayLike | None = None,
         min_counts: ArrayLike | None = None,
         max_counts: ArrayLike | None = None,
+        inequalities: Any = None,
         rng: np.random.Generator | None = None,
         time_limit: float = 60.0,
-        **options: Any,
+        effort: str | float = "quick",
+        progress: bool = False,
     ) -> ExactDesign:
         """n pulls as whole numbers per arm in about these proportions, as `Design.round` makes them.
 
         Parameters
         ----------
-        n : int
-            The number of pulls.
+        n : int, optional
+            The number of pulls; with a budget alone as many as that pays.
         method : {"auto", "ceil", "apportion", "regret", "exchange", "optimal"}
-            As for `Design.round`.
+            As for `Design.round`, and so are all others.
+        budget : float, optional
+            What all pulls together may cost.
+        costs : array_like, scalar or shape (n_arms,), optional
+            What a pull costs, where the problem has no costs of its own.
         min_counts, max_counts : array_like, scalar or shape (n_arms,), optional
             The least and the most pulls of each arm.
+        inequalities : (R, b), optional
+            R n <= b for the counts n, R of shape (k, n_arms).
         rng : numpy.random.Generator, optional
-            For `exchange`.
+            For the starts of the searches; fixed by default.
         time_limit : float
             Seconds, for `optimal`.
-        **options
-            Budget, costs, inequalities, effort and progress, as for `Design.round`.
+        effort : {"quick", "thorough"} or float
+            What `auto` and the start of `optimal` spend.
+        progress : bool
+            A bar on standard error, where that is a terminal.
 
         Returns
         -------
@@ -131,11 +143,15 @@ class Verification:
             self.lower_bound,
             n,
             method=method,
+            budget=budget,
+            costs=costs,
             min_counts=min_counts,
             max_counts=max_counts,
+            inequalities=inequalities,
             rng=rng,
             time_limit=time_limit,
-            **options,
+            effort=effort,
+            progress=progress,
             witness=self.certificate.witness,
         )
 
