@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, is_one_of, positive, real, shown, whole, whole_at_least
 from convexdesign.deprecation import once_positional
@@ -22,6 +23,7 @@ from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicali
 from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.problem.weights import unit_of
 from convexdesign.programs.prover import prover
+from convexdesign.warm_start import WarmStart, read_warm_start
 
 __all__ = ["METHODS", "solve"]
 
@@ -47,7 +49,7 @@ def solve(
     tol: float = 1e-6,
     max_iter: int | None = None,
     time_limit: float | None = None,
-    warm_start: Design | None = None,
+    warm_start: Design | ArrayLike | None = None,
     formulation: str | None = None,
     backend: str | None = None,
     verbose: bool = False,
@@ -67,12 +69,14 @@ def solve(
     tol : float
         The relative gap to certify, at least 1e-12.
     max_iter : int, optional
-        The most iterations.
+        The most iterations of the method: Newton and interior point steps of fully corrective Frank-Wolfe, conic programs
+        of "conic" (each solved to its end), single steps of the classic methods. Where it is not given, these end after
+        1000, the others by the gap, by standing still, or by the time limit.
     time_limit : float, optional
         Seconds, the proof included.
-    warm_start : Design, optional
-        A design of a related problem (fewer items, other variances, arms added at the end), used as a start and never
-        trusted.
+    warm_start : Design or array_like, shape (k,) with k <= n, optional
+        A design of a related problem (fewer items, other variances, arms added at the end), or its weights alone, used as
+        a start and never trusted.
     formulation : {"sdp", "matrix-fractional", "socp", "dual-socp", "log-det"}, optional
         The conic program; chosen by the problem's size where it is not given.
     backend : {"clarabel", "scs"}, optional
@@ -119,10 +123,11 @@ def solve(
         }
         over: Design = problem.solved(tol=tol, time_limit=time_limit, verbose=verbose, progress=progress, **given)
         return over
-    _check_options(problem, method, tol, max_iter, time_limit, warm_start, formulation, backend)
+    _check_options(problem, method, tol, max_iter, time_limit, formulation, backend)
+    start = read_warm_start(warm_start, problem)
     tol, max_iter, time_limit = real(tol), max_iter and whole(max_iter), time_limit and real(time_limit)
     reporter = _Reporter(verbose, progress, tol)
-    options = _Options(method, tol, max_iter, time_limit, warm_start, formulation, backend, reporter)
+    options = _Options(method, tol, max_iter, time_limit, start, formulation, backend, reporter)
     try:
         best = _solved(problem, options)
     finally:
@@ -144,7 +149,7 @@ class _Options:
     tol: float
     max_iter: int | None
     time_limit: float | None
-    warm_start: Design | None
+    start: WarmStart
     formulation: str | None
     backend: str | None
     report: Report
@@ -251,9 +256,7 @@ def _methods(canonical: Canonical, options: _Options) -> tuple[str, ...]:
 
 
 def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
-    start = None if options.warm_start is None else options.warm_start.weights
-    if start is not None and not 0.0 < start.max(initial=0.0) <= 1.0 + 1e-6:
-        start = None  # no weights at all; a hint that says nothing
+    start, witness = options.start.weights, options.start.witness
     common: dict[str, Any] = {
         "tol": options.tol,
         "max_iter": options.max_iter,
@@ -269,7 +272,6 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
     if name == "interior-point":
         return frankwolfe.interior_point(canonical, **common)
     if name == "frank-wolfe":
-        witness = None if options.warm_start is None else options.warm_start.certificate.witness
         return frankwolfe.frank_wolfe(canonical, start=start, witness=witness, **common)
     return frankwolfe.classic(name, canonical, start=start, **common)
 
@@ -287,7 +289,6 @@ def _check_options(
     tol: float,
     max_iter: int | None,
     time_limit: float | None,
-    warm_start: Design | None,
     formulation: str | None,
     backend: str | None,
 ) -> None:
@@ -308,14 +309,6 @@ def _check_options(
         whole_at_least(1, max_iter, "max_iter")
     if time_limit is not None:
         positive(time_limit, "time_limit", "give a positive number of seconds")
-    if warm_start is not None:
-        if not isinstance(warm_start, Design):
-            raise InputError(f"warm_start must be a Design, got {type(warm_start).__name__}")
-        if warm_start.weights.size > problem.n_arms:
-            raise InputError(
-                f"warm_start has {warm_start.weights.size} arms, the problem {problem.n_arms}: arms may be added at "
-                "the end, not removed"
-            )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

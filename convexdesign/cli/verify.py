@@ -98,7 +98,7 @@ def verify(
     if design is None:
         given = read_design(problem, weights, counts, stated)
         if weights is not None:
-            given = {"weights": summing_to_one(given["weights"], weights, normalise)}
+            given = {"weights": given["weights"] if normalise else summing_to_one(given["weights"], weights)}
     else:
         options: dict[str, Any] = {
             "column": column,
@@ -108,7 +108,7 @@ def verify(
         }
         given = read_matched(problem, design, stated, **options)
         say_matched(given, design, as_json)
-    result = verify_design(problem, **given, rigorous=rigorous)
+    result = verify_design(problem, **given, rigorous=rigorous, normalise=normalise and "weights" in given)
     low, high = result.efficiency_interval
     known = high - low <= WIDEST_INTERVAL and result.is_allowed
     good = tol is None or result.is_optimal(tol)
@@ -126,13 +126,11 @@ def verify(
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
 
 
-def summing_to_one(values: NDArray[np.float64], path: Path, normalise: bool) -> NDArray[np.float64]:
-    """The weights, divided by their sum where that is wanted; InputError where it is needed."""
+def summing_to_one(values: NDArray[np.float64], path: Path) -> NDArray[np.float64]:
+    """The weights; InputError where they do not sum to 1."""
     from convexdesign.verification.efficiency import SUM_TOLERANCE
 
     total = float(values.sum())
-    if normalise and total > 0:
-        return values / total
     if total > 0 and abs(total - 1.0) > SUM_TOLERANCE:
         raise InputError(
             f"{path}: the weights sum to {total:.9g}, not 1; --normalise divides them by their sum, --counts takes whole "

@@ -53,6 +53,7 @@ def verify(
     *,
     counts: ArrayLike | None = None,
     rigorous: bool = False,
+    normalise: bool = False,
 ) -> Verification:
     """The efficiency t* / t(w) of given weights, or of whole-number counts, as a certified interval.
 
@@ -72,6 +73,9 @@ def verify(
     rigorous : bool
         Prove the interval for the numbers as given (extra `rigorous`), every double read as the rational it is and the
         weights divided by their exact sum; floating-point results decide only how narrow it is.
+    normalise : bool
+        Divide weights by their sum, whatever it is above zero; entries below zero by no more than 1e-6 of it, as solvers
+        leave them, count as zero.
 
     Returns
     -------
@@ -103,7 +107,7 @@ def verify(
     """
     instance(problem, DesignProblem, "problem", "build one with DesignProblem")
     rigorous = flag(rigorous, "rigorous")
-    given = _nonnegative(problem, weights, counts)
+    given = _nonnegative(problem, weights, counts, flag(normalise, "normalise"))
     if rigorous and problem.responses > 1:
         from convexdesign.rigorous.exact_problem import SEVERAL_RESPONSES
 
@@ -239,12 +243,16 @@ def _is_better(criterion: Criterion, value: float, other: float) -> bool:
     return value > other if criterion.maximised else value < other
 
 
-def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
+def _nonnegative(problem: DesignProblem, weights: Any, counts: Any, normalise: bool) -> Floats:
     """The weights, or the counts, as nonnegative numbers (n,)."""
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights= and counts=")
     name = "weights" if counts is None else "counts"
     values = read_vector(weights if counts is None else counts, name, problem.n_arms, problem.arms.names)
+    if normalise and counts is not None:
+        raise InputError("normalise=True is for weights; counts are proportions as they are")
+    if normalise:
+        values = np.where((values < 0) & (values >= -SUM_TOLERANCE * abs(float(values.sum()))), 0.0, values)
     bad = np.flatnonzero(values < 0)
     if bad.size:
         raise InputError(f"{name}[{bad[0]}] is {values[bad[0]]:g}; {name} cannot be negative")
@@ -256,6 +264,11 @@ def _nonnegative(problem: DesignProblem, weights: Any, counts: Any) -> Floats:
         if broken.size:
             raise InputError(f"counts[{broken[0]}] is {values[broken[0]]:g}; counts are whole numbers")
         return values
+    if normalise:
+        return values / total
     if abs(total - 1.0) > SUM_TOLERANCE:
-        raise InputError(f"weights sum to {total:.9g}, not 1; divide them by their sum, or give them as counts")
+        raise InputError(
+            f"weights sum to {total:.9g}, not 1; normalise=True divides them by their sum, counts= takes whole numbers of "
+            "measurements"
+        )
     return values

@@ -50,6 +50,12 @@ SUBJECTS = (
         ("verify", "match_design", "Verification", "Improvement", "efficiencies"),
     ),
     Subject(
+        "plugin",
+        "Plug-in",
+        "The design step of bandit code: arrays in, arrays out ([with a whole algorithm](../plug-in.md)).",
+        "convexdesign.plugin",
+    ),
+    Subject(
         "estimation",
         "Estimation",
         "Parameters and noise variances from counts, means and sums of squares.",

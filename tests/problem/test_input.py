@@ -200,7 +200,7 @@ def test_options_that_make_no_sense():
         ({"formulation": "sdq"}, "did you mean 'sdp'"),
         ({"backend": "mosek"}, "backend is 'mosek'"),
         ({"method": "frank-wolfe", "formulation": "sdp"}, "belong to method='conic'"),
-        ({"warm_start": [0.5, 0.5]}, "warm_start must be a Design"),
+        ({"warm_start": "the last one"}, "warm_start must be real numbers"),
     ]:
         with pytest.raises(cd.InputError, match=message):
             cd.solve(problem, **options)

@@ -57,7 +57,11 @@ def test_log_det_efficiency():
         ({}, "exactly one of weights= and counts="),
         ({"weights": [0.1] * 10, "counts": [1] * 10}, "exactly one"),
         ({"weights": [0.1] * 9}, r"weights must be a vector of length 10, got shape \(9,\)"),
-        ({"weights": [0.2] * 10}, "weights sum to 2, not 1"),
+        ({"weights": [0.2] * 10}, "weights sum to 2, not 1; normalise=True divides them"),
+        ({"weights": [-1e-3, 1.0] + [0] * 8, "normalise": True}, r"weights\[0\] is -0.001"),
+        ({"weights": [0.0] * 10, "normalise": True}, "all weights are zero"),
+        ({"weights": [0.1] * 10, "normalise": "yes"}, "normalise is 'yes'; give True or False"),
+        ({"counts": [1] * 10, "normalise": True}, "normalise=True is for weights"),
         ({"weights": [-0.1, 1.1] + [0] * 8}, r"weights\[0\] is -0.1"),
         ({"weights": [np.nan] + [0] * 9}, r"weights\[0\] is nan"),
         ({"counts": [0] * 10}, "all counts are zero"),
@@ -68,6 +72,19 @@ def test_log_det_efficiency():
 def test_bad_designs_are_named(arguments, message):
     with pytest.raises(cd.InputError, match=message):
         cd.verify(XY, **arguments)
+
+
+def test_normalised_weights_are_those_with_sum_one_and_what_a_solver_left_below_zero_is_none():
+    weights = np.random.default_rng(8).dirichlet(np.ones(10))
+    weights[3] = 0.0
+    weights /= weights.sum()
+    plain = cd.verify(XY, weights)
+    below = weights.copy()
+    below[3] = -1e-8
+    for scaled in (7.0 * weights, 1e-9 * weights, 300.0 * below, weights):
+        found = cd.verify(XY, scaled, normalise=True)
+        np.testing.assert_allclose(found.weights, weights, atol=1e-15)
+        assert found.efficiency == pytest.approx(plain.efficiency, rel=1e-12)
 
 
 def test_proportions_of_ones_own_are_rounded_with_a_certified_efficiency():
