@@ -406,6 +406,9 @@ def calls() -> dict[str, Call]:
         ),
         "Experiment.withdraw": Call(_in_experiment("withdraw"), {"arms": [0], "reason": "broken"}),
         "Experiment.batch_told": Call(_in_experiment("batch_told"), {"key": "first"}),
+        "Pulls.pull": Call(S.Pulls(S.LinearEnvironment(ARMS, rng=0, **truth)).pull, {"counts": [1, 2, 3]}),
+        "Pulls.rewards": Call(S.Pulls(S.LinearEnvironment(ARMS, rng=0, **truth)).rewards, {"arms": [0, 2, 0]}),
+        "LinearEnvironment.rewards": Call(S.LinearEnvironment(ARMS, rng=0, **truth).rewards, {"arms": [0, 2, 0]}),
         "replication_seed": Call(S.replication_seed, {"seed": 0, "replication": 1}),
         "run_replications": Call(_run_replications, {"replications": 2, "progress": False}),
         "comparison_table": Call(

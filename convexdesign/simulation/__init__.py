@@ -3,6 +3,7 @@
 from convexdesign.simulation.comparison import compare, comparison_rows, comparison_table
 from convexdesign.simulation.environment import LinearEnvironment
 from convexdesign.simulation.expectation import expected_samples
+from convexdesign.simulation.pulls import Pulls, PullsItself
 from convexdesign.simulation.replication import (
     AsksAndTells,
     Pullable,
@@ -18,6 +19,8 @@ __all__ = [
     "AsksAndTells",
     "LinearEnvironment",
     "Pullable",
+    "Pulls",
+    "PullsItself",
     "ReplicationError",
     "compare",
     "comparison_rows",

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.arguments import function, instance, real, shown
 from convexdesign.errors import InputError
-from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import MOST_ARMS, arm_indices
-from convexdesign.simulation.replication import MakeAlgorithm, MakeEnvironment, Pullable, replicate
+from convexdesign.simulation.pulls import Pulls
+from convexdesign.simulation.replication import MakeAlgorithm, MakeEnvironment, Record, replicate_one, run_replications
+from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,32 +22,26 @@ if TYPE_CHECKING:
 __all__ = ["compare", "comparison_rows", "comparison_table"]
 
 
-class _Counted:
+def _counted(make: MakeEnvironment, rng: np.random.Generator) -> Pulls:
     """A world that counts what is pulled, so that samples need not be believed."""
-
-    def __init__(self, world: Pullable) -> None:
-        self.world = world
-        self.samples = 0
-
-    def pull(self, counts: NDArray[np.int64]) -> Observations:
-        observations = self.world.pull(counts)
-        self.samples += int(np.sum(counts, dtype=np.int64))
-        return observations
-
-
-def _counted(make: MakeEnvironment, rng: np.random.Generator) -> _Counted:
-    return _Counted(make(rng))
+    return Pulls(make(rng))
 
 
 def _record(
-    truth: tuple[int, ...], answer_of: Callable[[Any], Sequence[int]], result: Any, environment: _Counted
+    truth: tuple[int, ...],
+    answer_of: Callable[[Any], Sequence[int]],
+    more: Record | None,
+    result: Any,
+    environment: Pulls,
 ) -> dict[str, Any]:
-    """One row of a run: its samples as counted, the answer, whether it is right, and the status where there is one."""
-    answer = tuple(int(i) for i in answer_of(result))
-    name = getattr(getattr(result, "status", None), "name", "ANSWERED")
+    """One row of a run: its samples as counted, the answer, whether it is right, the status, and what else is wanted."""
+    found = answer_of(result)
+    name = "UNDECIDED" if found is None else getattr(getattr(result, "status", None), "name", "ANSWERED")
+    answer = () if found is None else tuple(arm_indices(np.atleast_1d(found), MOST_ARMS, "the answer").tolist())
     undecided = name == "UNDECIDED"
     row = {"samples": environment.samples, "answer": answer, "status": name}
-    return row | {"undecided": undecided, "correct": not undecided and answer == truth}
+    row |= {"undecided": undecided, "correct": not undecided and answer == truth}
+    return row if more is None else row | dict(more(result, environment.environment))
 
 
 def answer_field(result: Any) -> Sequence[int]:
@@ -65,6 +60,8 @@ def comparison_rows(
     progress: bool = False,
     *,
     answer_of: Callable[[Any], Sequence[int]] = answer_field,
+    record: Record | None = None,
+    save: str | PathLike[str] | None = None,
 ) -> pd.DataFrame:
     """One row per algorithm and run: algorithm, replication, seed, samples, answer, status, undecided, correct.
 
@@ -74,7 +71,7 @@ def comparison_rows(
     ----------
     algorithms : mapping
         From a name to make_algorithm(rng), which builds ANY object with done, ask(), tell(batch, observations) and
-        result(), where batches have `counts` (n_arms,).
+        result(), where batches have `counts` (n_arms,); or to `PullsItself(run)`, for code that pulls by itself.
     make_environment : callable
         From a generator to a fresh world.
     truth : sequence of int
@@ -86,9 +83,15 @@ def comparison_rows(
     seed : int
         Of all runs.
     progress : bool
-        Show a tqdm bar.
+        Show a bar for each algorithm, under its name, with the time left.
     answer_of : callable
-        From a result to the items found.
+        From a result to the items found, or to one; None where it could not decide.
+    record : callable, optional
+        From (result, environment) to a mapping: columns of your own.
+    save : path, optional
+        A CSV file that takes every run as it comes, so that what is cut off leaves what it had found.
+    title : str
+        What stands before the names of the bars.
 
     Returns
     -------
@@ -114,15 +117,24 @@ def comparison_rows(
         raise InputError(f"algorithms is {shown(algorithms)}; give a mapping from names to functions that build them")
     function(make_environment, "make_environment")
     function(answer_of, "answer_of")
+    if record is not None:
+        function(record, "record")
     right = tuple(arm_indices(truth, MOST_ARMS, "truth").tolist())
     # Partial functions, not closures, so that workers can be sent them.
-    world, record = partial(_counted, make_environment), partial(_record, right, answer_of)
+    world, kept = partial(_counted, make_environment), partial(_record, right, answer_of, record)
     frames = []
-    for name, make in algorithms.items():
-        rows = replicate(make, world, replications, n_jobs, seed, progress, record=record)
-        rows.insert(0, "algorithm", name)
-        frames.append(rows)
+    with SavedRows(save) as saved:
+        for number, (name, make) in enumerate(algorithms.items(), 1):
+            run = partial(_run, name, make, world, kept, seed)
+            label = f"{name} ({number} of {len(algorithms)})" if len(algorithms) > 1 else str(name)
+            frames.append(run_replications(run, replications, n_jobs, progress, label=label, save=saved))
     return pd.concat(frames, ignore_index=True)
+
+
+def _run(
+    name: str, make: MakeAlgorithm, world: MakeEnvironment, record: Record, seed: int, replication: int
+) -> dict[str, Any]:
+    return {"algorithm": name} | replicate_one(make, world, replication, seed, record=record)
 
 
 def comparison_table(rows: pd.DataFrame, lower_bound: float | None = None) -> pd.DataFrame:
@@ -198,6 +210,7 @@ def compare(
     *,
     lower_bound: float | None = None,
     answer_of: Callable[[Any], Sequence[int]] = answer_field,
+    save: str | PathLike[str] | None = None,
 ) -> pd.DataFrame:
     """One row per algorithm, whoever wrote it: `comparison_table` of `comparison_rows`.
 
@@ -205,7 +218,7 @@ def compare(
     ----------
     algorithms : mapping
         From a name to make_algorithm(rng), which builds ANY object with done, ask(), tell(batch, observations) and
-        result(), where batches have `counts` (n_arms,).
+        result(), where batches have `counts` (n_arms,); or to `PullsItself(run)`, for code that pulls by itself.
     make_environment : callable
         From a generator to a fresh world.
     truth : sequence of int
@@ -217,11 +230,13 @@ def compare(
     seed : int
         Of all runs; run k of every algorithm meets an environment with the same seed.
     progress : bool
-        Show a tqdm bar.
+        Show a bar for each algorithm, under its name, with the time left.
     lower_bound : float, optional
         On the mean number of samples, for the column times_lower_bound.
     answer_of : callable
-        From a result to the items found.
+        From a result to the items found, or to one; None where it could not decide.
+    save : path, optional
+        A CSV file that takes every run as it comes, so that what is cut off leaves what it had found.
 
     Returns
     -------
@@ -245,7 +260,6 @@ def compare(
     0                     RAGE     3       0          0
     1  H-RAGE, variances known     3       0          0
     """
-    rows = comparison_rows(
-        algorithms, make_environment, truth, replications, n_jobs, seed, progress, answer_of=answer_of
-    )
+    how: dict[str, Any] = {"answer_of": answer_of, "save": save}
+    rows = comparison_rows(algorithms, make_environment, truth, replications, n_jobs, seed, progress, **how)
     return comparison_table(rows, lower_bound)

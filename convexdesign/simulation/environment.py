@@ -12,7 +12,7 @@ from convexdesign.arguments import generator, real, shown, text_of
 from convexdesign.arms.labels import COORDINATES
 from convexdesign.arms.read import read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
-from convexdesign.estimation.observations import Observations, whole_counts
+from convexdesign.estimation.observations import Observations, arm_indices, whole_counts
 from convexdesign.problem.psd import read_psd
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -166,6 +166,13 @@ class LinearEnvironment:
             )
         share, size = (self.mean - low) / (high - low), most / self.noise_variance - 1.0
         return share * size, (1.0 - share) * size
+
+    def rewards(self, arms: ArrayLike) -> Floats:
+        """New independent rewards (k,) of single pulls of the arms with these indices (k,), in their order."""
+        index = arm_indices(arms, self.n_arms)
+        if self._standard is None:
+            return np.asarray(self._rng.random(index.size) < self.mean[index], dtype=float)
+        return np.asarray(self.mean[index] + np.sqrt(self.noise_variance[index]) * self._standard(index.size))
 
 
 def _checked_range(noise: str, given: Any) -> tuple[float, float] | None:

@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arguments import flag, function, shown, whole, whole_at_least
+from convexdesign.arguments import flag, function, shown, text_of, whole, whole_at_least
 from convexdesign.errors import ConvexDesignError, InputError
 from convexdesign.estimation.asktell import Batch
 from convexdesign.estimation.observations import Observations
 from convexdesign.estimation.variance_model import VarianceModel
 from convexdesign.simulation.environment import LinearEnvironment
+from convexdesign.simulation.pulls import SelfPulling
+from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,13 +91,13 @@ class Pullable(Protocol):
         """
 
 
-def simulate(algorithm: AsksAndTells, environment: Pullable) -> Any:
-    """Ask, pull and tell until the algorithm is done.
+def simulate(algorithm: AsksAndTells | SelfPulling, environment: Pullable) -> Any:
+    """Ask, pull and tell until the algorithm is done; one that pulls by itself runs to its end.
 
     Parameters
     ----------
     algorithm : AsksAndTells
-        Anything with done, ask, tell and result.
+        Anything with done, ask, tell and result; or what `PullsItself` makes.
     environment : Pullable
         Anything with pull(counts).
 
@@ -110,19 +113,22 @@ def simulate(algorithm: AsksAndTells, environment: Pullable) -> Any:
     >>> cd.simulation.simulate(cd.estimation.SeparateArmEstimator(env.arms, 10_000), env).samples
     10000
     """
+    itself = isinstance(algorithm, SelfPulling)
     for what, given, parts in (
-        ("algorithm", algorithm, ("done", "ask", "tell", "result")),
+        ("algorithm", algorithm, () if itself else ("done", "ask", "tell", "result")),
         ("environment", environment, ("pull",)),
     ):
         if isinstance(given, type) or not all(hasattr(given, part) for part in parts):
             raise InputError(f"{what} is {shown(given)}; give an object with {', '.join(parts)}")
+    if isinstance(algorithm, SelfPulling):
+        return algorithm.to_the_end(environment)
     while not algorithm.done:
         batch = algorithm.ask()
         algorithm.tell(batch, environment.pull(batch.counts))
     return algorithm.result()
 
 
-MakeAlgorithm = Callable[[np.random.Generator], AsksAndTells]
+MakeAlgorithm = Callable[[np.random.Generator], AsksAndTells | SelfPulling]
 MakeEnvironment = Callable[[np.random.Generator], Pullable]
 Record = Callable[[Any, Any], Mapping[str, Any]]
 
@@ -167,6 +173,8 @@ def replicate(
     progress: bool = False,
     *,
     record: Record | None = None,
+    label: str = "replications",
+    save: str | PathLike[str] | None = None,
 ) -> pd.DataFrame:
     """Simulate independent runs; a DataFrame with one row a run, in order.
 
@@ -187,11 +195,15 @@ def replicate(
     seed : int
         Of all runs.
     progress : bool
-        Show a tqdm bar.
+        Show a bar, with the time left.
     record : callable, optional
         From (result, environment) to a mapping that may hold anything; by default the numbers, texts, statuses (by
         name) and tuples among the result's fields, and for a VarianceModel `samples` and `max_absolute_error` against
         the environment's noise_variance.
+    label : str
+        What the bar is called.
+    save : path, optional
+        A CSV file that takes every row as it comes, so that a run that is cut off leaves what it had found.
 
     Returns
     -------
@@ -220,7 +232,7 @@ def replicate(
     def run(replication: int) -> dict[str, Any]:
         return replicate_one(make_algorithm, make_environment, replication, seed, record=record)
 
-    return run_replications(run, replications, n_jobs, progress)
+    return run_replications(run, replications, n_jobs, progress, label=label, save=save)
 
 
 def replicate_one(
@@ -310,6 +322,9 @@ def run_replications(
     replications: int,
     n_jobs: int | None = 1,
     progress: bool = False,
+    *,
+    label: str = "replications",
+    save: str | PathLike[str] | SavedRows | None = None,
 ) -> pd.DataFrame:
     """run(0), run(1), ... through joblib.
 
@@ -322,7 +337,11 @@ def run_replications(
     n_jobs : int, optional
         Processes, as joblib counts them; None takes what a joblib context says.
     progress : bool
-        Show a tqdm bar.
+        Show a bar, with the time left.
+    label : str
+        What the bar is called.
+    save : path, optional
+        A CSV file that takes every row as it comes.
 
     Returns
     -------
@@ -335,8 +354,6 @@ def run_replications(
     [0, 1, 4]
     """
     import pandas as pd
-    from joblib import Parallel, delayed
-    from tqdm import tqdm
 
     function(run, "run")
     replications = whole_at_least(1, replications, "replications")
@@ -345,16 +362,27 @@ def run_replications(
     if n_jobs is not None and not 1 <= abs(whole(n_jobs) or 0) <= MOST_JOBS:
         raise InputError(f"n_jobs is {shown(n_jobs)}; give a number of workers, -1 for all processors, or None")
     progress = flag(progress, "progress")
+    label = text_of(label, "label")
+    if isinstance(save, SavedRows):
+        return pd.DataFrame(_rows_of(run, replications, n_jobs, progress, label, save))
+    with SavedRows(save) as saved:
+        return pd.DataFrame(_rows_of(run, replications, n_jobs, progress, label, saved))
+
+
+def _rows_of(
+    run: Callable[[int], Any], replications: int, n_jobs: int | None, progress: bool, label: str, saved: SavedRows
+) -> list[Any]:
+    from joblib import Parallel, delayed
+    from tqdm import tqdm
+
     jobs = (delayed(run)(k) for k in range(replications))
     rows: list[Any] = []
-    for row in tqdm(
-        Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
-        total=replications,
-        desc="replications",
-        disable=not progress,
-    ):
-        rows.extend(row if isinstance(row, list) else [row])
-    return pd.DataFrame(rows)
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    for given in tqdm(found, total=replications, desc=label, disable=not progress):
+        for row in given if isinstance(given, list) else [given]:
+            saved.add(row)
+            rows.append(row)
+    return rows
 
 
 def _check_makers(make_algorithm: Any, make_environment: Any, record: Any) -> None:

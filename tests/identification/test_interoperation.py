@@ -101,8 +101,6 @@ def test_clopper_pearson_upper_end():
 
 
 def test_observations_count_what_was_pulled():
-    from convexdesign.simulation.comparison import _Counted
-
-    world = _Counted(environment(np.random.default_rng(0)))
+    world = cd.simulation.Pulls(environment(np.random.default_rng(0)))
     assert isinstance(world.pull(np.array([1, 2, 3])), Observations)
     assert world.samples == 6
