@@ -88,7 +88,13 @@ def simulate(
     jobs: Jobs = 1,
     progress: Progress = True,
     output: Annotated[
-        Path | None, option("--output", "-o", metavar="CSV", help="Write every run, one row each.")
+        Path | None,
+        option(
+            "--output",
+            "-o",
+            metavar="CSV",
+            help="Write every run, one row each, as it comes: nothing is lost by Ctrl-C.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -121,10 +127,8 @@ def simulate(
     }
     # The bound is for answers that are right, which those right up to epsilon need not be, and for Gaussian noise.
     bound = bound_of(world, delta) if epsilon == 0 and world.noise == "gaussian" else None
-    runs = run_all(names, world, told, replications, jobs, seed, progress)
+    runs = run_all(names, world, told, replications, jobs, seed, progress, output)
     table = summary(runs, bound)
-    if output is not None:
-        runs.drop(columns=["answer", "violation"]).to_csv(output, index=False)
     whole = document(table, world, told, replications, seed, bound)
     respond(as_json, whole, lambda: show(table, world, told, replications, bound))
 
@@ -265,36 +269,52 @@ def is_right(world: World, answer: tuple[int, ...], epsilon: float) -> bool:
     return bool(np.all(np.abs(values[wrong] - world.objective.threshold) <= epsilon))
 
 
+# Columns of the rows that no file of them needs.
+NOT_WRITTEN = ("answer", "violation")
+
+
 def run_all(
-    names: list[str], world: World, told: dict[str, Any], replications: int, jobs: int, seed: int, progress: bool
+    names: list[str],
+    world: World,
+    told: dict[str, Any],
+    replications: int,
+    jobs: int,
+    seed: int,
+    progress: bool,
+    output: Path | None,
 ) -> pd.DataFrame:
-    """One row a run: algorithm, replication, seed, and what `record` keeps."""
+    """One row a run, written to the output as it comes: algorithm, replication, seed, and what `record` keeps."""
     import numpy as np
     import pandas as pd
 
-    from convexdesign.simulation import replicate
+    from convexdesign.simulation import run_replications
+    from convexdesign.simulation.saving import SavedRows
 
     # What is wrong with the settings is said here, before the work, not by a worker.
     environment(world, np.random.default_rng(0))
     for name in names:
         build(name, world, told, np.random.default_rng(0))
     frames = []
-    for name in names:
-        if progress:
-            say(f"{name}: {replications} runs")
-        make, make_world, kept = (
-            partial(watched, name, world, told),
-            partial(environment, world),
-            partial(record, world),
-        )
-        rows = replicate(make, make_world, replications, jobs, seed, progress, record=kept)
-        rows.insert(0, "algorithm", name)
-        violations = rows["violation"].dropna()
-        if len(violations):
-            void = f"void in {len(violations):,} of {counted(len(rows), 'run')}; the first: {violations.iloc[0]}"
-            say(f"warning: {name}: {void}")
-        frames.append(rows)
+    with SavedRows(output, NOT_WRITTEN) as saved:
+        for number, name in enumerate(names, 1):
+            label = f"{name} ({number} of {len(names)})" if len(names) > 1 else name
+            run = partial(one_run, name, world, told, seed)
+            rows = run_replications(run, replications, jobs, progress, label=label, save=saved)
+            violations = rows["violation"].dropna()
+            if len(violations):
+                void = f"void in {len(violations):,} of {counted(len(rows), 'run')}; the first: {violations.iloc[0]}"
+                say(f"warning: {name}: {void}")
+            frames.append(rows)
     return pd.concat(frames, ignore_index=True)
+
+
+def one_run(name: str, world: World, told: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
+    """The row of one run of an algorithm."""
+    from convexdesign.simulation import replicate_one
+
+    make, make_world = partial(watched, name, world, told), partial(environment, world)
+    row = replicate_one(make, make_world, replication, seed, record=partial(record, world))
+    return {"algorithm": name} | row
 
 
 def summary(runs: pd.DataFrame, bound: float | None) -> pd.DataFrame:

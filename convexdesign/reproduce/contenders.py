@@ -12,6 +12,7 @@ from convexdesign.algorithms import ALGORITHMS
 from convexdesign.identification import Identifier, lower_bound
 from convexdesign.instances import Instance, experiment_1, experiment_2, multivariate_testing
 from convexdesign.simulation import LinearEnvironment, comparison_rows, comparison_table
+from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,10 +75,13 @@ def simulated(
     jobs: int | None,
     progress: bool,
     bound: float | None = None,
+    save: SavedRows | None = None,
+    title: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All runs of these contenders on an instance, and their `comparison_table` with this lower bound."""
+    """All runs of these contenders on an instance, each saved as it comes, and their `comparison_table` with this bound."""
     makers, make_world = contenders(instance, delta, names), partial(environment, instance)
-    rows = comparison_rows(makers, make_world, instance.answer, replications, jobs, seed, progress)
+    how: dict[str, Any] = {"save": save, "title": title}
+    rows = comparison_rows(makers, make_world, instance.answer, replications, jobs, seed, progress, **how)
     return rows, comparison_table(rows, bound)
 
 

@@ -20,6 +20,7 @@ from convexdesign.identification import complexity
 from convexdesign.instances import soare
 from convexdesign.reproduce.contenders import arguments, simulated
 from convexdesign.reproduce.oracle_figure import HETEROSKEDASTIC, HOMOSKEDASTIC, oracle_allocations
+from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,16 +49,24 @@ def oracle_samples(kappas: tuple[float, ...] = KAPPAS, delta: float = DELTA) -> 
 
 
 def simulated_samples(
-    kappas: tuple[float, ...], replications: int, seed: int = 0, jobs: int | None = 1, progress: bool = False
+    kappas: tuple[float, ...],
+    replications: int,
+    seed: int = 0,
+    jobs: int | None = 1,
+    progress: bool = False,
+    save: Path | None = None,
 ) -> pd.DataFrame:
-    """kappa, and a row of `comparison_table` per algorithm: mean samples, standard error, errors."""
+    """kappa, and a row of `comparison_table` per algorithm: mean samples, standard error, errors. save: a file of all runs."""
     import pandas as pd
 
     tables = []
-    for kappa in kappas:
-        _, table = simulated(soare(kappa=kappa), DELTA, ALGORITHMS, replications, seed, jobs, progress)
-        table.insert(0, "kappa", kappa)
-        tables.append(table)
+    with SavedRows(save) as saved:
+        for kappa in kappas:
+            saved.front = {"kappa": kappa}
+            how: dict[str, Any] = {"save": saved, "title": f"kappa = {kappa:g}"}
+            _, table = simulated(soare(kappa=kappa), DELTA, ALGORITHMS, replications, seed, jobs, progress, **how)
+            table.insert(0, "kappa", kappa)
+            tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -96,9 +105,9 @@ def run(
     quick: bool = False,
     progress: bool = True,
 ) -> list[Path]:
-    """Write figure-1.png, figure-1-designs.csv, figure-1-oracles.csv and figure-1.csv (the simulated points).
+    """Write figure-1.png, figure-1-designs.csv, figure-1-oracles.csv, figure-1.csv (the simulated points), figure-1-runs.csv.
 
-    quick: at most 4 replications at two values of kappa. Returns the paths written.
+    The last has every run, written as it comes. quick: at most 4 replications at two values of kappa. Returns the paths.
     """
     from convexdesign.plotting import plot_allocation
     from convexdesign.plotting.canvas import require_matplotlib
@@ -108,11 +117,12 @@ def run(
 
     target = Path(output_dir)
     target.mkdir(parents=True, exist_ok=True)
-    names = ("figure-1.png", "figure-1-designs.csv", "figure-1-oracles.csv", "figure-1.csv")
+    names = ("figure-1.png", "figure-1-designs.csv", "figure-1-oracles.csv", "figure-1.csv", "figure-1-runs.csv")
     paths = [target / name for name in names]
     designs, lines = oracle_allocations(soare(kappa=20.0), NAMES), oracle_samples()
     kappas = QUICK_SIMULATED if quick else SIMULATED
-    points = simulated_samples(kappas, min(replications, 4) if quick else replications, seed, jobs, progress)
+    number = min(replications, 4) if quick else replications
+    points = simulated_samples(kappas, number, seed, jobs, progress, paths[4])
     figure = Figure(figsize=(15, 4.2), dpi=150, layout="constrained")
     axes = figure.subplots(1, 3)
     for ax, letter, label in zip(axes, "ab", (HETEROSKEDASTIC, HOMOSKEDASTIC)):
@@ -120,6 +130,6 @@ def run(
         plot_allocation(designs[label].to_numpy(), names=NAMES, title=title, ax=ax)
     draw_complexity(lines, points, axes[2]).set_title("(c) samples needed as kappa grows", loc="left")
     figure.savefig(paths[0])
-    for table, path in zip((designs, lines, points), paths[1:]):
+    for table, path in zip((designs, lines, points), paths[1:4]):
         table.to_csv(path, index=False)
     return paths

@@ -45,15 +45,17 @@ def figure_2_data(
     *,
     budgets: tuple[int, ...] = BUDGETS,
     dimensions: tuple[int, ...] = DIMENSIONS,
+    save: Path | None = None,
 ) -> pd.DataFrame:
     """One row per panel, repetition, dimension, budget and estimator, with its largest error over all arms.
 
     Columns: panel ("a" | "b"), replication, d, budget, estimator, max_error (of the estimates clipped to the true
     range of the variances, as the paper defines them), max_error_unclipped. Each repetition draws new arms; panel (a)
-    has d = max(dimensions), panel (b) the budget max(budgets); their common point is computed once.
+    has d = max(dimensions), panel (b) the budget max(budgets); their common point is computed once. save: a CSV file that takes
+    every row as it comes.
     """
     run_one = partial(_repetition, seed=seed, budgets=budgets, dimensions=dimensions)
-    return run_replications(run_one, replications, jobs, progress)
+    return run_replications(run_one, replications, jobs, progress, label="figure-2", save=save)
 
 
 def summarise_figure_2(data: pd.DataFrame) -> pd.DataFrame:
@@ -135,12 +137,12 @@ def run(
 
     target = Path(output_dir)
     target.mkdir(parents=True, exist_ok=True)
+    paths = [target / name for name in ("figure-2.png", "figure-2.csv", "figure-2-summary.csv", "figure-2.md")]
     if quick:
         small: dict[str, Any] = {"budgets": QUICK_BUDGETS, "dimensions": QUICK_DIMENSIONS}
-        data = figure_2_data(min(replications, QUICK_REPLICATIONS), seed, jobs, progress, **small)
+        data = figure_2_data(min(replications, QUICK_REPLICATIONS), seed, jobs, progress, **small, save=paths[1])
     else:
-        data = figure_2_data(replications, seed, jobs, progress)
-    paths = [target / name for name in ("figure-2.png", "figure-2.csv", "figure-2-summary.csv", "figure-2.md")]
+        data = figure_2_data(replications, seed, jobs, progress, save=paths[1])
     figure = Figure(figsize=(10, 3.9), dpi=150, layout="constrained")
     axes = figure.subplots(1, 2)
     for panel, ax in zip("ab", axes):
@@ -148,7 +150,6 @@ def run(
         fixed = "d = 15" if panel == "a" else f"{data.budget.max():,} pulls"
         ax.set_title(f"({panel}) {fixed}", loc="left")
     figure.savefig(paths[0])
-    data.to_csv(paths[1], index=False)
     summarise_figure_2(data).to_csv(paths[2], index=False)
     paths[3].write_text(_report(data), encoding="utf-8")
     return paths

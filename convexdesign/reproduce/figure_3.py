@@ -12,11 +12,12 @@ Source: Weltz et al. (2023), section 5, figure 3.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from convexdesign.reproduce.contenders import EXPERIMENTS, instance_lower_bound, simulated
+from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,20 +38,25 @@ ALGORITHMS = (
 
 
 def figure_3_data(
-    replications: int, seed: int = 0, jobs: int | None = 1, progress: bool = False
+    replications: int, seed: int = 0, jobs: int | None = 1, progress: bool = False, save: Path | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All runs, and their summary: one row per experiment and algorithm, as in `comparison_table`."""
+    """All runs, and their summary: one row per experiment and algorithm, as in `comparison_table`.
+
+    save: a CSV file that takes every run as it comes.
+    """
     import pandas as pd
 
     runs: list[pd.DataFrame] = []
     tables: list[pd.DataFrame] = []
-    for name, make in EXPERIMENTS.items():
-        world = make()
-        bound = instance_lower_bound(world, DELTA)
-        rows, table = simulated(world, DELTA, ALGORITHMS, replications, seed, jobs, progress, bound)
-        for frame, kept in ((rows, runs), (table, tables)):
-            frame.insert(0, "experiment", name)
-            kept.append(frame)
+    with SavedRows(save) as saved:
+        for name, make in EXPERIMENTS.items():
+            world = make()
+            saved.front = {"experiment": name}
+            how: dict[str, Any] = {"bound": instance_lower_bound(world, DELTA), "save": saved, "title": name}
+            rows, table = simulated(world, DELTA, ALGORITHMS, replications, seed, jobs, progress, **how)
+            for frame, kept in ((rows, runs), (table, tables)):
+                frame.insert(0, "experiment", name)
+                kept.append(frame)
     return pd.concat(runs, ignore_index=True), pd.concat(tables, ignore_index=True)
 
 
@@ -97,13 +103,12 @@ def run(
     target = Path(output_dir)
     target.mkdir(parents=True, exist_ok=True)
     paths = [target / name for name in ("figure-3.png", "figure-3.csv", "figure-3-summary.csv")]
-    rows, table = figure_3_data(min(replications, 2) if quick else replications, seed, jobs, progress)
+    _, table = figure_3_data(min(replications, 2) if quick else replications, seed, jobs, progress, paths[1])
     figure = Figure(figsize=(15, 4.2), dpi=150, layout="constrained")
     for k, (experiment, ax) in enumerate(zip(EXPERIMENTS, figure.subplots(1, 3))):
         draw_samples(table, experiment, ax)
         if k > 0:
             ax.set_yticklabels([])
     figure.savefig(paths[0])
-    rows.to_csv(paths[1], index=False)
     table.to_csv(paths[2], index=False)
     return paths

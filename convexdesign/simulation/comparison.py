@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,8 @@ def comparison_rows(
     *,
     answer_of: Callable[[Any], Sequence[int]] = answer_field,
     record: Record | None = None,
-    save: str | PathLike[str] | None = None,
+    save: str | PathLike[str] | SavedRows | None = None,
+    title: str = "",
 ) -> pd.DataFrame:
     """One row per algorithm and run: algorithm, replication, seed, samples, answer, status, undecided, correct.
 
@@ -123,10 +125,11 @@ def comparison_rows(
     # Partial functions, not closures, so that workers can be sent them.
     world, kept = partial(_counted, make_environment), partial(_record, right, answer_of, record)
     frames = []
-    with SavedRows(save) as saved:
+    with nullcontext(save) if isinstance(save, SavedRows) else SavedRows(save) as saved:
         for number, (name, make) in enumerate(algorithms.items(), 1):
             run = partial(_run, name, make, world, kept, seed)
             label = f"{name} ({number} of {len(algorithms)})" if len(algorithms) > 1 else str(name)
+            label = f"{title}, {label}" if title else label
             frames.append(run_replications(run, replications, n_jobs, progress, label=label, save=saved))
     return pd.concat(frames, ignore_index=True)
 

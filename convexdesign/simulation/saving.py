@@ -19,10 +19,12 @@ class SavedRows:
     """A CSV file that grows by a row at a time, each on the disk's way before the next is computed; made anew at the start.
 
     The first row names the columns. Sequences become their entries with blanks between them, None an empty cell.
+    `front`: columns to be put before those of the rows to come. without: columns that are left out.
     InputError where the folder is missing or the path is a folder, and for a row with other columns than the first.
     """
 
     def __init__(self, path: str | PathLike[str] | None, without: tuple[str, ...] = ()) -> None:
+        self.front: dict[str, Any] = {}
         self._path: Path | None = None if path is None else to_path(path)
         self._without = without
         self._file: IO[str] | None = None
@@ -45,7 +47,7 @@ class SavedRows:
         """Write one row."""
         if self._file is None:
             return
-        kept = {name: value for name, value in row.items() if name not in self._without}
+        kept = self.front | {name: value for name, value in row.items() if name not in self._without}
         writer = csv.writer(self._file, lineterminator="\n")
         if self._columns is None:
             self._columns = list(kept)

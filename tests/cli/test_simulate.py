@@ -147,7 +147,7 @@ def test_text_and_progress(cli):
     assert shown.code == 0
     assert "the best item: good" in shown.out
     assert "0 of 2" in shown.out
-    assert "replications" in shown.err
+    assert "oracle: 100%" in shown.err
     assert "replications" not in shown.out
     assert cli("simulate", "two-gap.toml", "--algorithm", "oracle", "--replications", 2, "--no-progress").err == ""
 
@@ -233,3 +233,23 @@ def test_rewards_of_two_values_and_in_a_range(cli, tmp_path):
         said = cli("simulate", *words, "--theta", "0.5,0.2", *refused, "--no-progress")
         assert said.code == 2
         assert reason in said.err
+
+
+def test_runs_are_in_the_file_as_they_come(cli, tmp_path, monkeypatch):
+    """What was found before an interruption is kept."""
+    import convexdesign.cli.simulate as module
+
+    path, kept, runs = tmp_path / "runs.csv", module.record, []
+
+    def interrupted(*given):
+        runs.append(path.read_text(encoding="utf-8"))
+        if len(runs) == 3:
+            raise KeyboardInterrupt
+        return kept(*given)
+
+    monkeypatch.setattr(module, "record", interrupted)
+    result = cli("simulate", "two-gap.toml", "--algorithm", "oracle", "--output", path, "--no-progress")
+    assert result.code == 130
+    assert [text.count("\n") for text in runs] == [0, 2, 3]
+    with path.open(newline="") as file:
+        assert [row["replication"] for row in csv.DictReader(file)] == ["0", "1"]
