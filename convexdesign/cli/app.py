@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from convexdesign.cli.certify import certify, check
+from convexdesign.cli.command import SETTINGS, Command, Group
 from convexdesign.cli.demo import demo
 from convexdesign.cli.efficiencies import efficiencies
 from convexdesign.cli.estimate import estimate
@@ -62,15 +63,16 @@ a void one, or no room on the disk, 4 a target that no arm informs, 5 a conflict
 
 app = typer.Typer(
     name="convexdesign",
+    cls=Group,
     help="Optimal allocation of measurements, with a proof of how close to optimal each design is.",
     epilog=EXIT_CODES,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich alone takes a tenth of a second to import
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=SETTINGS,
 )
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"))(command)  # round_: Python has a `round` of its own
+    # round_: Python has a `round` of its own
+    app.command(command.__name__.rstrip("_"), cls=Command, context_settings=SETTINGS)(command)
 app.add_typer(experiment, name="experiment")
 
 
@@ -91,6 +93,10 @@ def options(
     """Options before the command."""
 
 
+# Set by the shell when the Tab key is pressed.
+COMPLETION = "_CONVEXDESIGN_COMPLETE"
+
+
 def run(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; only a bug shows a traceback."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -102,8 +108,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         if code == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt  # some versions of typer make it a code, others Abort
         return int(code or 0)
-    except (BrokenPipeError, SystemExit):
-        # typer turns a closed pipe into SystemExit, and nothing else while it is not standalone.
+    except SystemExit as ended:
+        # The shell's completion, and what shows or installs it, end so; typer makes a closed pipe one too.
+        if COMPLETION in os.environ or ended.code in (None, 0):
+            return int(ended.code or 0)
+        discard_output()
+        return ExitCode.PIPE_CLOSED
+    except BrokenPipeError:
         discard_output()
         return ExitCode.PIPE_CLOSED
     except (KeyboardInterrupt, typer.Abort):

@@ -11,9 +11,10 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from convexdesign.cli.completion import files_and_problems, kinds
 from convexdesign.problem.kinds import KINDS
 
-__all__ = ["ProblemOptions", "argument", "option", "with_problem_options"]
+__all__ = ["ProblemOptions", "about_problem", "about_tables", "argument", "option", "with_problem_options"]
 
 
 def option(*flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
@@ -21,9 +22,24 @@ def option(*flags: str, help: str, metavar: str | None = None, **more: Any) -> A
     return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
-def argument(metavar: str, help: str) -> Any:
+def argument(metavar: str, help: str, **more: Any) -> Any:
     """An argument of a command that has no default."""
-    return typer.Argument(metavar=metavar, help=help, show_default=False)
+    return typer.Argument(metavar=metavar, help=help, show_default=False, **more)
+
+
+# Sections of the help, beside "Options".
+ABOUT_PROBLEM = "What states the problem, of a table of arms"
+ABOUT_TABLES = "How tables are written (found out where left out)"
+
+
+def about_problem(*flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option that states the problem."""
+    return option(*flags, help=help, metavar=metavar, rich_help_panel=ABOUT_PROBLEM, **more)
+
+
+def about_tables(*flags: str, help: str, metavar: str | None = None) -> Any:
+    """An option that says how tables are written."""
+    return option(*flags, help=help, metavar=metavar, rich_help_panel=ABOUT_TABLES)
 
 
 # ------------------------------------------------------------------ what a command is told beside its problem
@@ -51,27 +67,23 @@ Budget = Annotated[
 # ------------------------------------------------------------------ how tables are written
 
 Delimiter = Annotated[
-    str | None, option("--delimiter", metavar="CHAR", help="What separates cells in CSV files; found out if left out.")
+    str | None, about_tables("--delimiter", metavar="CHAR", help="What separates cells in CSV files.")
 ]
-Decimal = Annotated[
-    str | None, option("--decimal", metavar="CHAR", help="The decimal mark in CSV files; found out if left out.")
-]
+Decimal = Annotated[str | None, about_tables("--decimal", metavar="CHAR", help="The decimal mark in CSV files.")]
 Header = Annotated[
     bool | None,
-    option("--header/--no-header", help="Whether CSV files begin with a line of names; found out if left out."),
+    about_tables("--header/--no-header", help="Whether CSV files begin with a line of names."),
 ]
-Names = Annotated[
-    bool | None, option("--names/--no-names", help="Whether the first column names the rows; found out if left out.")
-]
+Names = Annotated[bool | None, about_tables("--names/--no-names", help="Whether the first column names the rows.")]
 Encoding = Annotated[
-    str | None, option("--encoding", metavar="NAME", help="How CSV files are written, if not in UTF-8: cp1252.")
+    str | None, about_tables("--encoding", metavar="NAME", help="How CSV files are written, if not in UTF-8: cp1252.")
 ]
 
 # ------------------------------------------------------------------ what states a problem
 
 NoiseVariance = Annotated[
     str | None,
-    option(
+    about_problem(
         "--noise-variance",
         metavar="CSV|NUMBER",
         help="Variance (not standard deviation) of one measurement: one number for all arms, or a file with one an "
@@ -80,7 +92,7 @@ NoiseVariance = Annotated[
 ]
 Formula = Annotated[
     str | None,
-    option(
+    about_problem(
         "--formula",
         metavar="TERMS",
         help="The table holds factor settings, and this is the model: '1 + a + b + a:b + a**2', C(c) for categories. "
@@ -99,29 +111,41 @@ class ProblemOptions:
             "FILE",
             "A problem file (TOML), a name from `convexdesign problems`, or a table of arms (CSV or NPY, one arm "
             "a row), which needs --problem.",
+            autocompletion=files_and_problems,
         ),
     ]
     problem: Annotated[
-        str | None, option("--problem", metavar="KIND", help=f"What to do with a table of arms: {', '.join(KINDS)}.")
+        str | None,
+        about_problem(
+            "--problem",
+            metavar="KIND",
+            help=f"What to do with a table of arms: {', '.join(KINDS)}. With --help behind it, what applies to it alone.",
+            autocompletion=kinds,
+        ),
     ] = None
     formula: Formula = None
     items: Annotated[
-        Path | None, option("--items", metavar="CSV", help="Items, one a row; the arms themselves if left out.")
+        Path | None, about_problem("--items", metavar="CSV", help="Items, one a row; the arms themselves if left out.")
     ] = None
-    targets: Annotated[Path | None, option("--targets", metavar="CSV", help="Targets, one a row (for minimax).")] = None
+    targets: Annotated[
+        Path | None, about_problem("--targets", metavar="CSV", help="Targets, one a row (for minimax).")
+    ] = None
     theta: Annotated[
-        str | None, option("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers.")
+        str | None,
+        about_problem("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers."),
     ] = None
     threshold: Annotated[
-        float | None, option("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")
+        float | None, about_problem("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")
     ] = None
     direction: Annotated[
         str | None,
-        option("--direction", metavar="CSV|a,b,...", help="The combination of theta to estimate, for c-optimal."),
+        about_problem(
+            "--direction", metavar="CSV|a,b,...", help="The combination of theta to estimate, for c-optimal."
+        ),
     ] = None
     interest: Annotated[
         str | None,
-        option(
+        about_problem(
             "--interest",
             metavar="CSV|i,j,...",
             help="The parameters of interest, for ds-optimal: indices from 0, names of columns (or of terms), or a file "
@@ -129,15 +153,15 @@ class ProblemOptions:
         ),
     ] = None
     region: Annotated[
-        Path | None, option("--region", metavar="CSV", help="Where to predict, one point a row, for i-optimal.")
+        Path | None, about_problem("--region", metavar="CSV", help="Where to predict, one point a row, for i-optimal.")
     ] = None
     matrix: Annotated[
-        Path | None, option("--matrix", metavar="CSV", help="The matrix M of weights, for average-variance.")
+        Path | None, about_problem("--matrix", metavar="CSV", help="The matrix M of weights, for average-variance.")
     ] = None
     noise_variance: NoiseVariance = None
     costs: Annotated[
         str | None,
-        option(
+        about_problem(
             "--costs",
             metavar="CSV|NUMBER",
             help="The price of one measurement of each arm; the weights become shares of a budget.",
@@ -145,15 +169,19 @@ class ProblemOptions:
     ] = None
     min_weight: Annotated[
         str | None,
-        option("--min-weight", metavar="CSV|NUMBER", help="Lower bounds on the weights; 0 for arms not in the file."),
+        about_problem(
+            "--min-weight", metavar="CSV|NUMBER", help="Lower bounds on the weights; 0 for arms not in the file."
+        ),
     ] = None
     max_weight: Annotated[
         str | None,
-        option("--max-weight", metavar="CSV|NUMBER", help="Upper bounds on the weights; 1 for arms not in the file."),
+        about_problem(
+            "--max-weight", metavar="CSV|NUMBER", help="Upper bounds on the weights; 1 for arms not in the file."
+        ),
     ] = None
     existing_counts: Annotated[
         Path | None,
-        option(
+        about_problem(
             "--existing-counts",
             metavar="CSV",
             help="Measurements already made of each arm; the weights are those of the next --n-new.",
@@ -161,7 +189,7 @@ class ProblemOptions:
     ] = None
     prior_information: Annotated[
         Path | None,
-        option(
+        about_problem(
             "--prior-information",
             metavar="CSV",
             help="Or the total information already held, a matrix with one row a coordinate; needs --n-new.",
@@ -169,7 +197,7 @@ class ProblemOptions:
     ] = None
     n_new: Annotated[
         float | None,
-        option("--n-new", metavar="N", help="How many measurements are planned (with --costs: the budget)."),
+        about_problem("--n-new", metavar="N", help="How many measurements are planned (with --costs: the budget)."),
     ] = None
     delimiter: Delimiter = None
     decimal: Decimal = None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
+import os
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,10 +23,19 @@ __all__ = [
     "printable",
     "respond",
     "say",
+    "terminal_width",
     "window_width",
+    "wrapped",
 ]
 
+# Tables wider than their window, whose numbers and names are never cut, are printed as they are.
 ENDLESS = 4000
+# How wide tables are that nobody's window limits.
+FILE_WIDTH = 120
+# A window narrower than this is none to wrap for.
+NARROWEST = 20
+# A label at the beginning of a line, padded to a column: "gap              ".
+LABEL = re.compile(r"\S[^ ]*(?: \S+){0,3} {2,}|\s+")
 # What is left as it is in texts of several lines.
 LINES = "\n\t"
 
@@ -40,13 +51,15 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def say(message: str) -> None:
-    """A message to the person running the command, on standard error."""
-    print(f"convexdesign: {printable(message, keep=LINES)}", file=sys.stderr)
+    """A message to the person running the command, on standard error; whole words a line where that is a terminal."""
+    text = printable(f"convexdesign: {message}", keep=LINES)
+    print(wrapped(text, terminal_width(sys.stderr)), file=sys.stderr)
 
 
 def print_line(text: str = "") -> None:
-    """One line of a result, on standard output; characters the terminal's encoding lacks become "?"."""
-    _print(printable(text, keep=LINES))
+    """One line of a result, on standard output, in a terminal wrapped between words; characters the terminal's encoding
+    lacks become "?"."""
+    _print(wrapped(printable(text, keep=LINES), terminal_width(sys.stdout)))
 
 
 def _print(text: str) -> None:
@@ -80,6 +93,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
     In a narrow window the last column wraps, if it is text; numbers and names are never cut.
     """
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
@@ -92,25 +106,61 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
         pad_edge=False,
         show_edge=False,
     )
-    for name in columns:
+    cells = [[printable(cell) for cell in row] for row in rows]
+    for j, name in enumerate(columns):
         wraps = name == columns[-1] and name in left
-        table.add_column(name, justify="left" if name in left else "right", no_wrap=not wraps)
-    for row in rows:
+        # Without a least width rich cuts what does not wrap.
+        least = None if wraps else max(cell_len(text) for text in (name, *(row[j] for row in cells)))
+        table.add_column(name, justify="left" if name in left else "right", no_wrap=not wraps, min_width=least)
+    for row in cells:
         # Text, not str: names of arms may hold square brackets, which rich would read as markup.
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*map(Text, row))
     console = Console(file=sys.stdout, highlight=False, width=window_width())
-    if Measurement.get(console, console.options, table).minimum > console.width:
+    if Measurement.get(console, console.options.update_width(ENDLESS), table).minimum > console.width:
         console.width = ENDLESS
     with console.capture() as capture:  # rich would answer a closed pipe by ending the process
         console.print(table)
-    _print(capture.get())
+    _print("\n".join(line.rstrip() for line in capture.get().split("\n")))
 
 
 def window_width() -> int:
-    """The width of the terminal in characters; endless for files and pipes, which nobody's window limits."""
-    if not sys.stdout.isatty():
-        return ENDLESS
-    return shutil.get_terminal_size().columns
+    """How wide tables may be: as the terminal that they are read in, also behind a pipe; for files as `FILE_WIDTH`.
+
+    The variable COLUMNS, where it is set, counts before all.
+    """
+    return terminal_width(sys.stdout) or terminal_width(sys.stderr) or FILE_WIDTH
+
+
+def terminal_width(stream: Any) -> int | None:
+    """The width of the terminal that a stream is shown in, as COLUMNS or the terminal says; None where there is none."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """The text with lines no longer than the width, broken between words; what follows a label hangs behind it.
+
+    >>> print(wrapped("gap              9.9e-07: certified, the tolerance is 1.0e-06", 44))
+    gap              9.9e-07: certified, the
+                     tolerance is 1.0e-06
+    """
+    if width is None or width < NARROWEST:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _broken(line, width))
+
+
+def _broken(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    label = LABEL.match(line)
+    hang = " " * (label.end() if label is not None and label.end() < width // 2 else 2)
+    how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": hang}
+    return textwrap.wrap(line, width, drop_whitespace=True, replace_whitespace=False, **how)
 
 
 def finite(value: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from convexdesign.cli.arguments import AsJson, Jobs, Progress, Seed, argument, option
+from convexdesign.cli.completion import choices
 from convexdesign.cli.output import print_json, print_line, say
 from convexdesign.errors import InputError
 
@@ -16,7 +17,14 @@ ALL = "all"
 
 
 def reproduce(
-    wanted: Annotated[list[str], argument("FIGURE", "figure-1, ..., figure-6, several of them, or all.")],
+    wanted: Annotated[
+        list[str],
+        argument(
+            "FIGURE",
+            "figure-1, ..., figure-6, several of them, or all.",
+            autocompletion=choices(*(f"figure-{k}" for k in range(1, 7)), "all"),
+        ),
+    ],
     replications: Annotated[
         int | None, option("--replications", help="Independent repetitions; as many as in the paper if left out.")
     ] = None,

@@ -23,6 +23,7 @@ from convexdesign.cli.arguments import (
     option,
     with_problem_options,
 )
+from convexdesign.cli.completion import algorithms
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import counted, print_line, print_table, respond, say
 from convexdesign.cli.reading import read_problem
@@ -54,6 +55,7 @@ def simulate(
             help=f"May be repeated, or several with commas: {choices(ALGORITHMS)}. All but h-rage hold for variances of any "
             "form, and h-rage does with --known-variances.",
             show_default=False,
+            autocompletion=algorithms,
         ),
     ],
     replications: Annotated[int, option("--replications", help="Independent runs of each.")] = 100,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from convexdesign.cli.arguments import AsJson, ProblemOptions, option, with_problem_options
+from convexdesign.cli.completion import choices
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_picture, check_writable, save_picture
 from convexdesign.cli.output import respond
@@ -24,7 +25,13 @@ def solve(
     tol: Annotated[float, option("--tol", help="The relative gap to prove.")] = 1e-6,
     method: Annotated[
         str,
-        option("--method", help="auto, conic, frank-wolfe, frank-wolfe-vanilla, frank-wolfe-away or multiplicative."),
+        option(
+            "--method",
+            help="auto, conic, frank-wolfe, frank-wolfe-vanilla, frank-wolfe-away or multiplicative.",
+            autocompletion=choices(
+                "auto", "conic", "frank-wolfe", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative"
+            ),
+        ),
     ] = "auto",
     formulation: Annotated[
         str | None, option("--formulation", help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det.")

@@ -19,12 +19,14 @@ def test_problems_lists_every_file_of_the_library(cli):
             assert entry["value"] == file.reference.value
 
 
-def test_problems_as_a_table_cuts_no_name(cli):
-    result = cli("problems")
-    assert result.code == 0
-    for path in library():
-        assert path.stem in result.out
-        assert load_problem(path).title in result.out
+def test_problems_as_a_table_cuts_no_name(cli, monkeypatch):
+    for width in (40, 120, 250):
+        monkeypatch.setenv("COLUMNS", str(width))
+        result = cli("problems")
+        assert result.code == 0
+        for path in library():
+            assert path.stem in result.out
+            assert width < 250 or load_problem(path).title in result.out
 
 
 def test_demo_numbers_follow_from_the_weights(cli, tmp_path):

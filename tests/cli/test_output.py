@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import convexdesign.cli
-from convexdesign.cli.output import at_least, at_most, finite, print_json, print_line, print_table, printable, say
+from convexdesign.cli.output import (
+    FILE_WIDTH,
+    at_least,
+    at_most,
+    finite,
+    print_json,
+    print_line,
+    print_table,
+    printable,
+    say,
+    wrapped,
+)
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
@@ -58,3 +69,56 @@ def test_one_place_prints():
         )
     }
     assert printing == {"__init__.py", "output.py"}  # the former says that it was interrupted, and nothing else
+
+
+def table(capsys, columns, rows, left, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table(columns, rows, left=left)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_table_is_no_wider_than_its_window_and_cuts_neither_names_nor_numbers(capsys, monkeypatch):
+    rows = [("an arm with a long name", "123.456789", "words " * 30), ("x", "1", "short")]
+    for width in (60, 90, 400):
+        lines = table(capsys, ("arm", "value", "note"), rows, ("arm", "note"), width, monkeypatch)
+        assert max(map(len, lines)) <= width
+        assert sum(line.count("words") for line in lines) == 30
+        assert any("an arm with a long name" in line and "123.456789" in line for line in lines)
+    # No room for names and numbers alone: they are whole all the same.
+    lines = table(capsys, ("arm", "value"), [row[:2] for row in rows], ("arm",), 25, monkeypatch)
+    assert any("an arm with a long name" in line and "123.456789" in line for line in lines)
+
+
+def test_where_no_terminal_is_tables_have_a_width_too(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_table(("arm", "note"), [("x", "words " * 100)], left=("arm", "note"))
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= FILE_WIDTH
+
+
+def test_in_a_terminal_lines_break_between_words_and_hang_behind_their_label(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    text = f"{'gap':<16} 1.0e-07: certified, the tolerance is 1.0e-06\nshort"
+    print_line(text)
+    say("a message of more words than one line of forty characters can hold")
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert max(map(len, lines + captured.err.splitlines())) <= 40
+    assert " ".join(captured.out.split()) == " ".join(text.split())
+    assert lines[1].startswith(" " * 17)
+    assert lines[1][17] != " "
+    assert lines[-1] == "short"
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(st.text(st.characters(codec="ascii", exclude_categories=["C"])), st.integers(20, 80))
+def test_wrapping_loses_nothing_but_blanks(text, width):
+    assert "".join(wrapped(text, width).split()) == "".join(text.split())
+
+
+def test_files_and_logs_are_not_wrapped(capsys, monkeypatch):
+    """No terminal, no width: a line is a line."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_line("word " * 100)
+    say("word " * 100)
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == captured.err.count("\n") == 1

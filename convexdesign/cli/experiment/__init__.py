@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from convexdesign.cli.command import SETTINGS, Command, Group
 from convexdesign.cli.experiment.changes import amend, arrived, mark_missing, tell, withdraw
 from convexdesign.cli.experiment.creation import create
 from convexdesign.cli.experiment.notes import list_, note
@@ -34,13 +35,14 @@ COMMANDS = (
 )
 
 experiment = typer.Typer(
+    cls=Group,
     help="Run an adaptive experiment for weeks: durable batches and results in one file.",
     epilog="Exit codes: 0 done, 2 bad input, 3 not done or undecided, 4 the arms that are left cannot tell, 5 a conflict "
     "or a damaged store.",
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=SETTINGS,
 )
 for command in COMMANDS:
-    experiment.command(command.__name__.strip("_").replace("_", "-"))(command)
+    experiment.command(command.__name__.strip("_").replace("_", "-"), cls=Command, context_settings=SETTINGS)(command)
