@@ -6,6 +6,7 @@ __all__ = [
     "ConvexDesignError",
     "DamagedStoreError",
     "ExperimentalWarning",
+    "FormulaWarning",
     "InputError",
     "SolverError",
     "StoreError",
@@ -43,6 +44,10 @@ class ConflictError(ConvexDesignError):
 
 class ConvergenceWarning(UserWarning):
     """The gap asked for was not reached; what is returned is the best certified design found."""
+
+
+class FormulaWarning(UserWarning):
+    """A formula means something else in its notation than it says in arithmetic; the notation's meaning was taken."""
 
 
 class ExperimentalWarning(FutureWarning):

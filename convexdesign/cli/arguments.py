@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -63,6 +64,39 @@ RewardRange = Annotated[
 Budget = Annotated[
     int | None, option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess.")
 ]
+
+# ------------------------------------------------------------------ designs that list their points
+
+
+class Measure(StrEnum):
+    """What the effort in a listed design is."""
+
+    weights = "weights"
+    counts = "counts"
+
+
+ListedDesign = Annotated[
+    Path | None,
+    option(
+        "--design",
+        metavar="CSV",
+        help="A design of any program: points (or names of arms) with weights or counts, or one row a measurement.",
+    ),
+]
+Column = Annotated[
+    str | None, option("--column", metavar="NAME", help="The column of --design with weights or counts.")
+]
+MeasureOption = Annotated[
+    Measure | None, option("--measure", help="What that column holds, where its name does not say.")
+]
+MatchTol = Annotated[
+    float, option("--match-tol", help="How far a point may be from its arm, as a share of each column's range.")
+]
+AddPoints = Annotated[
+    bool,
+    option("--add-points", help="Points of --design that are no arms become arms: whatever a vendor proposes counts."),
+]
+Normalise = Annotated[bool, option("--normalise", help="Divide the weights by their sum, where they were rounded.")]
 
 # ------------------------------------------------------------------ how tables are written
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson, ProblemOptions, argument, option
+from convexdesign.cli.arguments import (
+    AsJson,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Header,
+    Names,
+    ProblemOptions,
+    argument,
+    option,
+)
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import at_least, print_line, respond
@@ -33,6 +43,11 @@ def certify(
     counts: Annotated[
         Path | None, option("--counts", metavar="CSV", help="Certify these numbers of measurements.")
     ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    header: Header = None,
+    names: Names = None,
+    encoding: Encoding = None,
     tol: Annotated[
         float, option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
     ] = 1e-6,
@@ -57,7 +72,8 @@ def certify(
     if not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     file = find_file(source)
-    written = write_certificate(file.path, output, **design_given(file, weights, counts))
+    how = {"delimiter": delimiter, "decimal": decimal, "header": header, "names": names, "encoding": encoding}
+    written = write_certificate(file.path, output, **design_given(file, weights, counts, how))
     efficiency = efficiency_proven(stated_ratio(written), file)
     gap = 1.0 / efficiency - 1.0 if efficiency > 0 else float("inf")
     good = gap <= tol
@@ -108,11 +124,11 @@ def find_file(source: str) -> ProblemFile:
     return find_problem(source)
 
 
-def design_given(file: ProblemFile, weights: Path | None, counts: Path | None) -> dict[str, Any]:
+def design_given(file: ProblemFile, weights: Path | None, counts: Path | None, how: dict[str, Any]) -> dict[str, Any]:
     """The design to certify, as a keyword; nothing for the best one."""
     if weights is None and counts is None:
         return {}
-    given = read_design(file.problem(), weights, counts, ProblemOptions(str(file.path)))
+    given = read_design(file.problem(), weights, counts, ProblemOptions(str(file.path), **how))
     if "weights" in given and abs(given["weights"].sum() - 1.0) > SUM_TOLERANCE:
         raise InputError(f"weights sum to {given['weights'].sum():.9g}, not 1; divide them, or give --counts")
     return given

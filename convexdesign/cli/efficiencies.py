@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from convexdesign.cli.arguments import (
+    AddPoints,
     AsJson,
+    Column,
     Counts,
     Decimal,
     Delimiter,
     Encoding,
     Formula,
     Header,
+    ListedDesign,
+    MatchTol,
+    MeasureOption,
     Names,
     NoiseVariance,
+    Normalise,
     ProblemOptions,
     Weights,
     argument,
@@ -24,7 +30,7 @@ from convexdesign.cli.arguments import (
 )
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.output import at_least, at_most, print_line, print_table, respond
-from convexdesign.cli.reading import read_design, read_problem
+from convexdesign.cli.reading import read_judged
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +46,12 @@ def efficiencies(
     arms: Annotated[Path, argument("ARMS", "Arms, one a row (CSV or NPY).")],
     weights: Weights = None,
     counts: Counts = None,
+    design: ListedDesign = None,
+    column: Column = None,
+    measure: MeasureOption = None,
+    match_tol: MatchTol = 1e-6,
+    add_points: AddPoints = False,
+    normalise: Normalise = False,
     noise_variance: NoiseVariance = None,
     formula: Formula = None,
     delimiter: Delimiter = None,
@@ -56,6 +68,8 @@ def efficiencies(
 
     G and I are over the arms: the worst and the average predictive variance. An efficiency of 0.8 means that the best
     design for that criterion needs 80 measurements where this one needs 100. Both ends of each interval are proven.
+
+    The design is a file of --weights or --counts in the order of the arms, or a --design that lists points.
 
     Exits with 0 when every efficiency that exists is known to 1e-4, with 3 otherwise: so where an optimum is out of reach.
     """
@@ -77,10 +91,15 @@ def efficiencies(
         names=names,
         encoding=encoding,
     )
-    problem = read_problem(stated, table=True)
-    design = read_design(problem, weights, counts, stated)
+    listed: dict[str, Any] = {
+        "column": column,
+        "measure": measure and measure.value,
+        "tol": match_tol,
+        "normalise": normalise,
+    }
+    problem, given = read_judged(stated, weights, counts, design, listed, add_points, table=True)
     wanted = CRITERIA if criteria is None else tuple(criteria.upper().replace(",", "").replace(" ", ""))
-    table = tabulate(problem.stated.arms, noise_variance=problem.noise_variance, criteria=wanted, **design)
+    table = tabulate(problem.stated.arms, noise_variance=problem.noise_variance, criteria=wanted, **given)
     respond(as_json, {"efficiencies": [entry(name, row) for name, row in table.iterrows()]}, lambda: show(table))
     width = (table.efficiency_high - table.efficiency).max()
     raise typer.Exit(ExitCode.CERTIFIED if width <= WIDEST_INTERVAL else ExitCode.NOT_CERTIFIED)

@@ -77,9 +77,11 @@ def estimate(
         rows = read_rows(arms, delimiter=delimiter, decimal=decimal, header=header, names=names, encoding=encoding)
     if rows.responses > 1:
         raise InputError(f"{arms}: arms with {rows.responses} responses each; give arms with one, one row an arm")
-    told = read_observations(
-        observations, rows.n, rows.names, arm=arm_column, reward=reward_column, delimiter=delimiter, decimal=decimal
-    )
+    columns = {"arm": arm_column, "reward": reward_column}
+    with options_advised():
+        told = read_observations(
+            observations, rows.n, rows.names, **columns, delimiter=delimiter, decimal=decimal, encoding=encoding
+        )
     if told.total == 0:
         raise InputError(f"{observations} holds no measurement")
     found = estimates(rows, told, delta, bounds)

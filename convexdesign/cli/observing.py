@@ -33,6 +33,7 @@ def read_observations(
     reward: str,
     delimiter: str | None,
     decimal: str | None,
+    encoding: str | None = None,
 ) -> Observations:
     """One row a pull (columns arm, reward) or one a batch (arm, count, mean, and m2 or variance); "-" is standard input.
 
@@ -44,9 +45,11 @@ def read_observations(
         raise InputError(f"--decimal must be '.' or ',', got {decimal!r}")
     with opened(source) as stream:
         first, second = stream.readline(LONGEST_LINE), stream.readline(LONGEST_LINE)
-        head, delimiter = header(source, first, delimiter, reward)
+        head, delimiter = header(source, first, delimiter, reward, encoding)
         options: dict[str, Any] = {"arm": arm, "delimiter": delimiter, "decimal": decimal or "."}
-        arms = names if names is not None and is_named(second, head, arm, delimiter, names) else n
+        if encoding is not None:
+            options["encoding"] = encoding
+        arms = names if names is not None and is_named(second, head, arm, delimiter, names, encoding) else n
         whole = io.BufferedReader(_Rejoined(first + second, stream))
         try:
             if reward in head:
@@ -74,12 +77,19 @@ def opened(source: str) -> Iterator[Any]:
         raise InputError(f"{source} is damaged, or not compressed by gzip: {error}") from None
 
 
-def header(source: str, line: bytes, delimiter: str | None, reward: str) -> tuple[list[str], str]:
+def header(
+    source: str, line: bytes, delimiter: str | None, reward: str, encoding: str | None = None
+) -> tuple[list[str], str]:
     """The names of the columns, and the delimiter: the one that separates the names that are needed."""
     try:
-        text = line.decode("utf-8-sig").strip("\r\n")
+        text = line.decode(encoding or "utf-8-sig").strip("\r\n")
     except UnicodeDecodeError:
-        raise InputError(f"{source} is not UTF-8 text; save it as CSV in UTF-8") from None
+        what = encoding or "UTF-8"
+        raise InputError(
+            f"{source} is not {what} text; pass encoding='cp1252' if a Windows program saved it, or save it as CSV in UTF-8"
+        ) from None
+    except LookupError:
+        raise InputError(f"encoding {encoding!r} is unknown to Python; for example 'utf-8' or 'cp1252'") from None
     if not text.strip():
         raise InputError(f"{source} is empty; it needs a header, for example arm,{reward}")
     from convexdesign.tables.dialect import DELIMITERS
@@ -102,11 +112,13 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def is_named(row: bytes, head: list[str], arm: str, delimiter: str, names: Sequence[str]) -> bool:
+def is_named(
+    row: bytes, head: list[str], arm: str, delimiter: str, names: Sequence[str], encoding: str | None = None
+) -> bool:
     """Whether the first row calls its arm by name, so that all rows must."""
     if arm not in head:
         return False
-    cells = cells_of(row.decode("utf-8", "replace").strip("\r\n"), delimiter)
+    cells = cells_of(row.decode(encoding or "utf-8", "replace").strip("\r\n"), delimiter)
     label = cells[head.index(arm)] if len(cells) > head.index(arm) else ""
     return label in names or not label.strip().isdigit()
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from convexdesign.cli.output import counted, say
 from convexdesign.errors import InputError
 from convexdesign.files import check_regular, is_file
 from convexdesign.problem.kinds import COMMON, KINDS
@@ -28,6 +29,7 @@ __all__ = [
     "options_advised",
     "options_given",
     "read_design",
+    "read_judged",
     "read_matched",
     "read_per_arm",
     "read_problem",
@@ -45,12 +47,14 @@ USUAL_COLUMNS = {
 }
 
 
-def read_problem(stated: ProblemOptions, *, table: bool = False) -> DesignProblem:
+def read_problem(
+    stated: ProblemOptions, *, table: bool = False, more: NDArray[np.float64] | None = None, notes: bool = True
+) -> DesignProblem:
     """The problem in a TOML file or the library, or built from a table of arms and the options.
 
     Options that the problem does not take, and options missing that it needs, raise InputError: nothing given is
     ever ignored. delimiter, decimal, encoding and header hold for every CSV file. table: the source can only be a table of
-    arms.
+    arms. more: points (k, d) that are arms too, behind those of the table. notes: whether to say what a table looks like.
     """
     given = given_for_arms(stated)
     path = Path(stated.source)
@@ -63,7 +67,14 @@ def read_problem(stated: ProblemOptions, *, table: bool = False) -> DesignProble
         if stated.formula is not None and (stated.header is False or stated.names is not None):
             raise InputError("tables for a --formula begin with a line of names, and columns are called by them")
         with options_advised():
-            return _Tables(stated).problem(path, stated.problem, given)
+            found = _Tables(stated, more).problem(path, stated.problem, given)
+        if stated.formula is None and notes:
+            note_settings(found.inputs["arms"])
+        return found
+    if more is not None:
+        raise InputError(
+            f"--add-points needs a table of arms; {stated.source} states the whole problem: add the points to its arms"
+        )
     extra = options_given(stated)
     if extra and path.is_dir():
         check_regular(path, "a table of arms (CSV or NPY)", None)
@@ -114,6 +125,79 @@ def read_design(
     assert path is not None
     with options_advised():
         return {name: _Tables(stated).per_arm(name, path, problem.n_arms, problem.arms.names)}
+
+
+def read_judged(
+    stated: ProblemOptions,
+    weights: Path | None,
+    counts: Path | None,
+    design: Path | None,
+    listed: dict[str, Any],
+    add_points: bool,
+    *,
+    table: bool = False,
+) -> tuple[DesignProblem, dict[str, Any]]:
+    """A problem, and the design of it in one of three files; with the design's own points among the arms, if wanted."""
+    from convexdesign.matching import OffListError
+
+    if add_points and design is None:
+        raise InputError("--add-points is for the points of a --design; give one, or leave it out")
+    problem = read_problem(stated, table=table)
+    try:
+        return problem, design_given(problem, stated, weights, counts, design, listed)
+    except OffListError as error:
+        if not add_points:
+            raise
+        problem = read_problem(stated, table=table, more=error.points, notes=False)
+        say(f"note: {counted(error.points.shape[0], 'point')} of {design} added to the arms of {stated.source}")
+    return problem, design_given(problem, stated, weights, counts, design, listed)
+
+
+def design_given(
+    problem: DesignProblem,
+    stated: ProblemOptions,
+    weights: Path | None,
+    counts: Path | None,
+    design: Path | None,
+    listed: dict[str, Any],
+) -> dict[str, Any]:
+    """The design to judge, as the keyword `weights` or `counts`, from exactly one of three files.
+
+    listed: how to read points, as arguments of `read_matched`.
+    """
+    if sum(path is not None for path in (weights, counts, design)) != 1:
+        raise InputError("give exactly one of --weights, --counts and --design")
+    normalise = listed["normalise"]
+    if design is not None:
+        return read_matched(problem, design, stated, **listed)
+    for name in ("column", "measure"):
+        if listed[name] is not None:
+            raise InputError(f"--{name} says how to read a --design; give one, or leave it out")
+    given = read_design(problem, weights, counts, stated)
+    if weights is None:
+        return given
+    return {"weights": scaled(given["weights"], weights, normalise)}
+
+
+# Weights whose sum is further from one than this are a mistake, not rounding.
+SUM_TOLERANCE = 1e-6
+
+
+def scaled(values: NDArray[np.float64], path: Path, normalise: bool) -> NDArray[np.float64]:
+    """Weights that sum to 1, divided by their sum where that is wanted; InputError where it is needed."""
+    import numpy as np
+
+    total = float(values.sum())
+    if normalise and total > 0:
+        # What a solver left below zero is none; a weight that is negative stays so, and is named.
+        kept = np.where((values < 0) & (values >= -SUM_TOLERANCE * total), 0.0, values)
+        return np.asarray(kept / kept.sum())
+    if total > 0 and abs(total - 1.0) > SUM_TOLERANCE:
+        raise InputError(
+            f"{path}: the weights sum to {total:.9g}, not 1; --normalise divides them by their sum, --counts takes whole "
+            "numbers of measurements"
+        )
+    return values
 
 
 def read_matched(
@@ -168,7 +252,8 @@ def check_options(kind: str, given: dict[str, Any]) -> None:
 class _Tables:
     """Reads the files of one command, all CSV files in one dialect, factor settings by one formula."""
 
-    def __init__(self, stated: ProblemOptions):
+    def __init__(self, stated: ProblemOptions, more: NDArray[np.float64] | None = None):
+        self.more = more
         self.text = stated.dialect
         self.header, self.names = stated.header, stated.names
         self.formula = stated.formula
@@ -180,7 +265,7 @@ class _Tables:
 
         points: dict[str, Path] = {name: given[name] for name in ("items", "targets", "region") if name in given}
         tables = self.tables({"arms": path, **points})
-        arms = tables["arms"]
+        arms = tables["arms"] if self.more is None else with_points(tables["arms"], self.more)
         n, d = arms.n, arms.d
         arguments: dict[str, Any] = {name: tables[name] for name in points}
         for name, value in given.items():
@@ -279,6 +364,42 @@ class _Tables:
         unlisted = {"max_weight": 1.0, "max_counts": 2.0**53}.get(name, 0.0)
         usual = USUAL_COLUMNS.get(name, (name,))
         return read_vector(path, n, names=names, usual=usual, unlisted=unlisted, header=self.header, **self.text)
+
+
+# Factors have this many levels at most, and models this many factors, where a table is taken for one of settings.
+MOST_LEVELS, MOST_FACTORS = 5, 12
+
+
+def note_settings(arms: Rows) -> None:
+    """A note where named columns of a few levels each, without a constant, look like factors: their model has no intercept."""
+    import numpy as np
+
+    columns, values = arms.columns, arms.values
+    if columns is None or columns[0] == "x1" or arms.responses > 1 or not 2 <= arms.d <= MOST_FACTORS:
+        return
+    if arms.n > 4096 or np.isin(values, (0.0, 1.0)).all():  # indicators of what an arm is made of are coordinates
+        return
+    for column in np.asarray(values).T:
+        levels, times = np.unique(column, return_counts=True)
+        if not 2 <= levels.size <= MOST_LEVELS or times.min() < 2:
+            return
+    say(
+        f"note: these look like factor settings, and are taken as coordinates: no intercept, no interactions. For a model of "
+        f"them, say --formula '1 + {' + '.join(columns)}'"
+    )
+
+
+def with_points(arms: Rows, points: NDArray[np.float64]) -> Rows:
+    """The arms and points (k, d) behind them, called as what they are where arms have names."""
+    import numpy as np
+
+    from convexdesign.problem.read import Rows
+
+    if arms.responses > 1:
+        raise InputError(f"--add-points: the arms have {arms.responses} responses each, which a point does not state")
+    added = tuple(f"added point {k + 1}" for k in range(points.shape[0]))
+    names = None if arms.names is None else (*arms.names, *added)
+    return Rows(np.ascontiguousarray(np.vstack([arms.values, points])), names, arms.columns)
 
 
 def exists(text: str) -> bool:

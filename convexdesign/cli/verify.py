@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson, Counts, ProblemOptions, Weights, option, with_problem_options
+from convexdesign.cli.arguments import (
+    AddPoints,
+    AsJson,
+    Column,
+    Counts,
+    ListedDesign,
+    MatchTol,
+    MeasureOption,
+    Normalise,
+    ProblemOptions,
+    Weights,
+    option,
+    with_problem_options,
+)
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_picture, save_picture
 from convexdesign.cli.output import counted, print_line, respond
-from convexdesign.cli.reading import read_design, read_matched, read_problem
+from convexdesign.cli.reading import read_judged
 from convexdesign.cli.report import problem_document
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from convexdesign.problem import DesignProblem
     from convexdesign.verification import Verification
 
@@ -31,38 +40,17 @@ WIDEST_INTERVAL = 1e-4
 LISTED = 5
 
 
-class Measure(StrEnum):
-    """What the effort in a listed design is."""
-
-    weights = "weights"
-    counts = "counts"
-
-
 @with_problem_options
 def verify(
     stated: ProblemOptions,
     weights: Weights = None,
     counts: Counts = None,
-    design: Annotated[
-        Path | None,
-        option(
-            "--design",
-            metavar="CSV",
-            help="A design of any program: points (or names of arms) with weights or counts, or one row a measurement.",
-        ),
-    ] = None,
-    column: Annotated[
-        str | None, option("--column", metavar="NAME", help="The column of --design with weights or counts.")
-    ] = None,
-    measure: Annotated[
-        Measure | None, option("--measure", help="What that column holds, where its name does not say.")
-    ] = None,
-    match_tol: Annotated[
-        float, option("--match-tol", help="How far a point may be from its arm, as a share of each column's range.")
-    ] = 1e-6,
-    normalise: Annotated[
-        bool, option("--normalise", help="Divide the weights by their sum, where they were rounded.")
-    ] = False,
+    design: ListedDesign = None,
+    column: Column = None,
+    measure: MeasureOption = None,
+    match_tol: MatchTol = 1e-6,
+    add_points: AddPoints = False,
+    normalise: Normalise = False,
     tol: Annotated[
         float | None, option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
     ] = None,
@@ -92,23 +80,16 @@ def verify(
     if tol is not None and not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     check_picture(plot)
-    problem = read_problem(stated)
-    if sum(path is not None for path in (weights, counts, design)) != 1:
-        raise InputError("give exactly one of --weights, --counts and --design")
-    if design is None:
-        given = read_design(problem, weights, counts, stated)
-        if weights is not None:
-            given = {"weights": given["weights"] if normalise else summing_to_one(given["weights"], weights)}
-    else:
-        options: dict[str, Any] = {
-            "column": column,
-            "measure": measure and measure.value,
-            "tol": match_tol,
-            "normalise": normalise,
-        }
-        given = read_matched(problem, design, stated, **options)
+    listed: dict[str, Any] = {
+        "column": column,
+        "measure": measure and measure.value,
+        "tol": match_tol,
+        "normalise": normalise,
+    }
+    problem, given = read_judged(stated, weights, counts, design, listed, add_points)
+    if design is not None:
         say_matched(given, design, as_json)
-    result = verify_design(problem, **given, rigorous=rigorous, normalise=normalise and "weights" in given)
+    result = verify_design(problem, **given, rigorous=rigorous)
     low, high = result.efficiency_interval
     known = high - low <= WIDEST_INTERVAL and result.is_allowed
     good = tol is None or result.is_optimal(tol)
@@ -124,19 +105,6 @@ def verify(
 
     respond(as_json, document(problem, result, tol, known and good), show)
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
-
-
-def summing_to_one(values: NDArray[np.float64], path: Path) -> NDArray[np.float64]:
-    """The weights; InputError where they do not sum to 1."""
-    from convexdesign.verification.efficiency import SUM_TOLERANCE
-
-    total = float(values.sum())
-    if total > 0 and abs(total - 1.0) > SUM_TOLERANCE:
-        raise InputError(
-            f"{path}: the weights sum to {total:.9g}, not 1; --normalise divides them by their sum, --counts takes whole "
-            "numbers of measurements"
-        )
-    return values
 
 
 def say_matched(given: dict[str, Any], path: Path, as_json: bool) -> None:

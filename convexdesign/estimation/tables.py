@@ -81,6 +81,7 @@ def observations_from_csv(
     delimiter: str = ",",
     decimal: str = ".",
     chunk_rows: int = 100_000,
+    encoding: str = "utf-8",
 ) -> Observations:
     r"""Summarise a CSV file or stream with a header and one line a pull.
 
@@ -98,6 +99,8 @@ def observations_from_csv(
         Of the file; they are not guessed.
     chunk_rows : int
         Lines held at a time.
+    encoding : str
+        Of the file; not guessed.
 
     Returns
     -------
@@ -119,18 +122,25 @@ def observations_from_csv(
     n_arms, index = index_of(arms)
     arm, reward = text_of(arm, "arm"), text_of(reward, "reward")
     total = Observations.empty(n_arms)
-    for first_row, chunk in chunks_of(source, arm if index is not None else None, delimiter, decimal, chunk_rows):
+    text = arm if index is not None else None
+    for first_row, chunk in chunks_of(source, text, delimiter, decimal, chunk_rows, encoding):
         total = total.merge(_summarise(chunk, n_arms, index, arm, reward, first_row, decimal))
     return total
 
 
 def chunks_of(
-    source: str | Path | IO[Any], text: str | None, delimiter: str, decimal: str, chunk_rows: int
+    source: str | Path | IO[Any],
+    text: str | None,
+    delimiter: str,
+    decimal: str,
+    chunk_rows: int,
+    encoding: str = "utf-8",
 ) -> Iterator[tuple[int, pd.DataFrame]]:
     """The number of the first row (from 1) and the rows of each chunk; the column `text` stays text."""
     import pandas as pd
 
     chunk_rows = check_csv_options(delimiter, decimal, chunk_rows)
+    encoding = text_of(encoding, "encoding")
     if not hasattr(source, "read"):
         source = to_path(source, "source")
         check_regular(source, "a CSV file", None)
@@ -139,12 +149,25 @@ def chunks_of(
     types = None if text is None else {text: str}
     try:
         with pd.read_csv(
-            source, sep=delimiter, decimal=decimal, chunksize=chunk_rows, dtype=types, na_filter=False
+            source,
+            sep=delimiter,
+            decimal=decimal,
+            chunksize=chunk_rows,
+            dtype=types,
+            na_filter=False,
+            encoding=encoding,
         ) as reader:
             for chunk in reader:
                 yield first_row, chunk
                 first_row += len(chunk)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, OSError) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"the CSV is not {encoding} text (byte 0x{error.object[error.start]:02x}). If the file was saved by a Windows "
+            "program, pass encoding='cp1252'; otherwise save it as UTF-8"
+        ) from None
+    except LookupError:
+        raise InputError(f"encoding {shown(encoding)} is unknown to Python; for example 'utf-8' or 'cp1252'") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, OSError) as error:
         raise InputError(f"the CSV cannot be read: {error}") from None
 
 
@@ -249,6 +272,7 @@ def observations_from_aggregates(
     delimiter: str = ",",
     decimal: str = ".",
     chunk_rows: int = 100_000,
+    encoding: str = "utf-8",
 ) -> Observations:
     r"""Read a CSV file with columns arm, count, mean and m2 (or the sample variance, m2 / (count - 1)).
 
@@ -267,6 +291,8 @@ def observations_from_aggregates(
         Of the file; they are not guessed.
     chunk_rows : int
         Lines held at a time.
+    encoding : str
+        Of the file; not guessed.
 
     Returns
     -------
@@ -292,7 +318,8 @@ def observations_from_aggregates(
     total = Observations.empty(n_arms)
     rows = 0
     listed = True
-    for first_row, chunk in chunks_of(source, arm if index is not None else None, delimiter, decimal, chunk_rows):
+    text = arm if index is not None else None
+    for first_row, chunk in chunks_of(source, text, delimiter, decimal, chunk_rows, encoding):
         rows += len(chunk)
         listed = arm in chunk.columns
         if listed:

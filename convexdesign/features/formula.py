@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
-from convexdesign.errors import InputError
+from convexdesign.errors import FormulaWarning, InputError
 from convexdesign.features.expression import CATEGORIES, COLUMNS, LARGEST_POWER, NAME, Columns, Expression, parse_call
 
 __all__ = ["Factor", "Formula", "Term", "parse_formula"]
@@ -133,13 +134,25 @@ class _Parser:
                 right = self._interaction()
                 left = _distinct([*left, *right, *_products(left, right)])
             elif self._takes("/"):
+                start = self.at
                 right = self._interaction()
+                if left == [CONSTANT]:
+                    self._warn_of_nesting(self.text[start : self.at].strip())
                 whole = CONSTANT
                 for term in left:
                     whole = _united(whole, term)
                 left = _distinct([*left, *_products([whole], right)])
             else:
                 return left
+
+    def _warn_of_nesting(self, inside: str) -> None:
+        """1/a is a + the constant: whoever writes it means the reciprocal."""
+        warnings.warn(
+            f"1/{inside} is nesting in formulas and means 1 + {inside}, not the reciprocal; write I(1 / {inside}) for that, or "
+            f"{inside} alone",
+            FormulaWarning,
+            stacklevel=2,
+        )
 
     def _interaction(self) -> list[Term]:
         left = self._power()

@@ -31,7 +31,16 @@ from convexdesign.matching.listing import (
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Nearest", "coordinate_scale", "match_design", "match_listing", "nearest_arms"]
+__all__ = ["Nearest", "OffListError", "coordinate_scale", "match_design", "match_listing", "nearest_arms"]
+
+
+class OffListError(InputError):
+    """Points that are no arms: `points` (k, d) are their coordinates, each once, in the order listed."""
+
+    def __init__(self, message: str, points: Floats) -> None:
+        super().__init__(message)
+        self.points = points
+
 
 # Distances this close are equal: no file tells such arms apart.
 EQUAL = 1e-9
@@ -249,9 +258,10 @@ def _by_value(rows: Rows, listing: Listing, points: Floats, tol: float) -> Indic
     if off.size:
         named = "; ".join(_unmatched(rows, listing, points, row, first[row], best[row]) for row in off[:NAMED])
         more = f"; and {off.size - NAMED} more" * (off.size > NAMED)
-        raise InputError(
+        raise OffListError(
             f"{off.size} of {listing.rows} points are no arms, to a tolerance of {tol:g} of each coordinate's range: "
-            f"{named}{more}. Correct them, or raise the tolerance where they were rounded"
+            f"{named}{more}. Correct them, raise the tolerance where they were rounded, or add them to the arms (--add-points)",
+            np.array(list(dict.fromkeys(map(tuple, points[off].tolist())))),
         )
     tied = np.flatnonzero((next_best <= tol) & (next_best - best <= EQUAL))
     if tied.size:

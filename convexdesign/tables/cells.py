@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-__all__ = ["THOUSANDS", "CellKind", "kind", "looks_numeric", "number", "numbers", "written_as_integer"]
+__all__ = ["THOUSANDS", "CellKind", "kind", "looks_numeric", "number", "numbers", "ungrouped", "written_as_integer"]
 
 CellKind = Literal["number", "missing", "text"]
 
@@ -48,6 +48,8 @@ _MISSING = frozenset(
 
 # 1,234 or 12,345,678: readable as a decimal and as a whole number with thousands separators.
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+", re.ASCII)
+# 1.234 or 12.345,67: digits in groups of three, as people write them whose decimal mark is the comma.
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?", re.ASCII)
 
 
 def kind(cell: str, decimal: str) -> CellKind:
@@ -69,6 +71,15 @@ def numbers(cells: list[str], decimal: str) -> list[float] | None:
     if not _NUMBERS[decimal].fullmatch(joined):
         return None
     return [float(cell) for cell in (joined.replace(",", ".") if decimal == "," else joined).split(_BETWEEN)]
+
+
+def ungrouped(cell: str) -> str:
+    """A number with a decimal comma without the points between its thousands; anything else as it is.
+
+    >>> ungrouped("1.045,5"), ungrouped("2.300"), ungrouped("0.125")
+    ('1045,5', '2300', '0.125')
+    """
+    return cell.replace(".", "") if _GROUPED.fullmatch(cell) else cell
 
 
 def written_as_integer(cell: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from convexdesign.arguments import is_one_of, shown
 from convexdesign.errors import InputError
-from convexdesign.tables.cells import kind, looks_numeric
+from convexdesign.tables.cells import kind, looks_numeric, ungrouped
 from convexdesign.tables.layout import Line, Reading, lay_out
 
 __all__ = ["DELIMITERS", "read_text_table", "split"]
@@ -53,6 +53,8 @@ def read_text_table(
                 lines.pop()
             if pair == (",", ",") and not any("," in cell for line in lines for cell in line.cells):
                 raise InputError("the comma cannot be delimiter and decimal mark at once, unless cells are quoted")
+            if pair == (";", ","):
+                lines = [Line(line.number, [ungrouped(cell) for cell in line.cells]) for line in lines]
             reading = _split_throughout(lay_out(lines, pair[1], header, names, keep_index), pair)
             if delimiter is None:
                 _refuse_unsplit_numbers(reading, pair[0], part, comment)

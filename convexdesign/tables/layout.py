@@ -20,6 +20,11 @@ _LABELS = frozenset(
 )
 
 
+# What else a table with text in it may be.
+SETTINGS = (
+    "If these are factor settings, as they look, say for which model (--formula '1 + ...', features.model_matrix)"
+)
+
 # Longer numbers count nothing, and Python refuses to convert very long ones.
 LONGEST_COUNT = 18
 
@@ -233,8 +238,8 @@ def _row_names(body: list[Line]) -> tuple[str, ...]:
             raise InputError(f"line {row.number}: the row has no name in the first column; give it one")
         if name in seen:
             raise InputError(
-                f"lines {seen[name]} and {row.number} have the same name, {name!r}; row names must differ: number them, delete "
-                "the column, or, where it is a factor, give a formula (--formula, features.model_matrix)"
+                f"lines {seen[name]} and {row.number} have the same name, {name!r}; row names must differ: number them, or "
+                f"delete the column. {SETTINGS}"
             )
         seen[name] = row.number
     return tuple(seen)
@@ -282,10 +287,7 @@ def _refuse_cell(row: Line, i: int, start: int, j: int, column: str, found: str,
         raise InputError(f"{place} is missing; fill it in or delete the row")
     cell = row.cells[start + j]
     if not looks_numeric(cell) and not any(mark.isdigit() for mark in cell):
-        raise InputError(
-            f"{place} is not a number; correct it, or, where the column is a factor, give a formula (--formula, "
-            "features.model_matrix)"
-        )
+        raise InputError(f"{place} is not a number; correct it. {SETTINGS}")
     raise InputError(f"{place} is not a number; {_remedy(cell, decimal)}")
 
 

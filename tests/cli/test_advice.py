@@ -51,11 +51,11 @@ def test_thousands_marks_repeated_names_and_factors_are_called_so(cli, tmp_path)
     path = tmp_path / "arms.csv"
     for text, words in (
         (
-            "name;one;x\na;1.000,0;2,5\nb;1.000,0;3,5\n",
-            "'1.000,0' is not a number; write numbers .* thousands separators",
+            "name;one;x\na;1 000,0;2,5\nb;1 000,0;3,5\n",
+            "'1 000,0' is not a number; write numbers .* thousands separators",
         ),
-        ("name,one,x\na,1,2.5\na,1,2.5\nb,1,3.5\n", "same name, 'a'; .*--formula"),
-        ('"supplier" "x"\n"1" "a" 2.5\n"2" "b" 3.5\n', "'a' is not a number; .* factor, give a formula"),
+        ("name,one,x\na,1,2.5\na,1,2.5\nb,1,3.5\n", "same name, 'a'; .*factor settings.*--formula"),
+        ('"supplier" "x"\n"1" "a" 2.5\n"2" "b" 3.5\n', "'a' is not a number; .*factor settings.*--formula"),
     ):
         path.write_text(text)
         result = cli("solve", path, "--problem", "d-optimal")
@@ -74,3 +74,50 @@ def test_tables_as_r_writes_them_with_and_without_a_formula(cli, tmp_path):
     path.write_text('"supplier" "x"\n"1" "a" 2.5\n"2" "b" 3.5\n"3" "c" 7\n')
     result = cli("solve", path, "--problem", "d-optimal", "--formula", "supplier", "--json")
     assert '"columns": ["Intercept", "supplier[T.b]", "supplier[T.c]"]' in result.out
+
+
+def noted(cli, path, *more):
+    return "look like factor settings" in cli("solve", path, "--problem", "d-optimal", *more).err
+
+
+def test_tables_that_look_like_factor_settings_are_called_so(cli, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("temp,time\n-1,100\n1,100\n-1,200\n1,200\n")
+    result = cli("solve", path, "--problem", "d-optimal")
+    assert result.code == 0
+    assert "--formula '1 + temp + time'" in result.err
+    assert not noted(cli, path, "--formula", "1 + temp + time")
+    for text in (
+        "a,b\n1,-1\n1,1\n1,-1\n1,1\n",  # a constant: somebody thought of the intercept
+        "a,b\n0,1\n1,0\n0,1\n1,0\n",  # indicators
+        "-1,100\n1,100\n-1,200\n1,200\n",  # no names
+        "a,b\n0.31,1.7\n0.22,1.9\n0.17,1.2\n0.8,1.1\n",  # measured values
+    ):
+        path.write_text(text)
+        assert not noted(cli, path), text
+
+
+def test_one_over_a_column_is_nesting_and_said_to_be(cli, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1\n2\n4\n")
+    result = cli("solve", path, "--problem", "d-optimal", "--formula", "1 + 1/a")
+    assert result.code == 0
+    assert "write I(1 / a)" in result.err
+    for formula in ("1 + I(1 / a)", "1 + a"):
+        assert cli("solve", path, "--problem", "d-optimal", "--formula", formula).err == ""
+
+
+def test_observations_in_another_encoding(cli, tmp_path):
+    arms, seen = tmp_path / "arms.csv", tmp_path / "seen.csv"
+    arms.write_bytes("name,a\nMüller,1\nMeyer,2\n".encode("cp1252"))
+    seen.write_bytes("arm,reward\nMüller,1\nMüller,2\nMeyer,2\nMeyer,5\n".encode("cp1252"))
+    refused = cli("estimate", seen, "--arms", arms)
+    assert "--encoding 'cp1252'" in refused.err
+    result = cli("estimate", seen, "--arms", arms, "--encoding", "cp1252", "--json")
+    assert result.code == 0, result.err
+    assert '"names": ["Müller", "Meyer"]' in result.out
+    assert '"variance": [0.5, 4.5]' in result.out
+    arms.write_text("name,a\nMüller,1\nMeyer,2\n", encoding="utf-8")
+    advised = cli("estimate", seen, "--arms", arms)
+    assert advised.code == 2
+    assert "--encoding 'cp1252'" in advised.err

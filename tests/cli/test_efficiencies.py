@@ -74,7 +74,7 @@ def test_factor_settings(cli, tmp_path):
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (["EYE"], ["exactly one of --weights and --counts"]),
+        (["EYE"], ["exactly one of --weights, --counts and --design"]),
         (["EYE", "--weights", "GIVEN", "--counts", "GIVEN"], ["exactly one"]),
         (["EYE", "--weights", "GIVEN"], ["sum to 3"]),
         (["nowhere.csv", "--counts", "GIVEN"], ["nowhere.csv", "does not exist"]),

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 IDENTITY = "a,b\n1,0\n0,1\n"
@@ -191,3 +192,68 @@ def test_the_equivalence_theorem_is_drawn(cli, square, tmp_path):
     assert cli(*words, "--plot", picture).code == 0
     assert picture.read_text().startswith("<?xml")
     assert cli(*words, "--plot", tmp_path / "x.doc").code == 2
+
+
+# ---------------------------------------------------------- points off the list
+
+
+@pytest.fixture
+def vendor(tmp_path):
+    """A 2 x 2 factorial as arms, and a design with one point between them."""
+    arms, design = tmp_path / "factors.csv", tmp_path / "vendor.csv"
+    arms.write_text("temp,time\n-1,-1\n1,-1\n-1,1\n1,1\n")
+    design.write_text("temp,time,n\n-1,-1,2\n1,-1,2\n-1,1,2\n1,0.5,1\n1,0.5,1\n")
+    return arms, design
+
+
+def test_points_that_are_no_arms_are_added_where_wanted(cli, vendor):
+    """The design's determinant over that of the factorial, which stays optimal: a point inside adds nothing to it."""
+    arms, design = vendor
+    words = ("verify", arms, "--problem", "d-optimal", "--design", design, "--formula", "1 + temp + time")
+    refused = cli(*words)
+    assert refused.code == 2
+    assert "--add-points" in refused.err
+    added = cli(*words, "--add-points", "--json")
+    assert added.code == 0, added.err
+    assert "1 point of" in added.err
+    X = np.array([[1, -1, -1], [1, 1, -1], [1, -1, 1], [1, 1, 0.5]])
+    expected = np.linalg.det(X.T @ X / 4) ** (1 / 3)
+    document = json.loads(added.out)
+    assert document["efficiency"] == pytest.approx(expected, rel=1e-5)
+    assert document["problem"]["n_arms"] == 5
+    table = cli("efficiencies", arms, "--design", design, "--formula", "1 + temp + time", "--add-points", "--json")
+    first = json.loads(table.out)["efficiencies"][0]
+    assert (first["criterion"], first["efficiency"]) == ("D", pytest.approx(expected, rel=1e-5))
+
+
+def test_a_better_point_that_was_added_lowers_the_efficiency_of_the_rest(cli, vendor, tmp_path):
+    """All effort on +-1 while the vendor's list has 2: c-optimal for the slope through the origin, efficiency 1/4 of it."""
+    arms, design = tmp_path / "line.csv", tmp_path / "few.csv"
+    arms.write_text("name,x\nlow,-1\nhigh,1\n")
+    design.write_text("x,n\n1,3\n2,1\n")
+    result = cli("verify", arms, "--problem", "d-optimal", "--design", design, "--add-points", "--json")
+    assert json.loads(result.out)["efficiency"] == pytest.approx((3 * 1 + 1 * 4) / 4 / 4, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--add-points", "--counts", "COUNTS"), "--add-points is for the points of a --design"),
+        (("--column", "n", "--counts", "COUNTS"), "--column says how to read a --design"),
+        (("--measure", "counts", "--counts", "COUNTS"), "--measure says how to read a --design"),
+    ],
+)
+def test_options_of_a_listed_design_are_never_ignored(cli, vendor, tmp_path, words, part):
+    (tmp_path / "counts.csv").write_text("1\n1\n1\n1\n")
+    words = [str(tmp_path / "counts.csv") if word == "COUNTS" else word for word in words]
+    result = cli("verify", vendor[0], "--problem", "d-optimal", *words)
+    assert result.code == 2
+    assert part in result.err
+
+
+def test_points_cannot_be_added_to_a_problem_that_a_file_states(cli, problem_file, tmp_path):
+    design = tmp_path / "design.csv"
+    design.write_text("x1,x2,n\n1,0,1\n0,2,1\n")
+    result = cli("verify", problem_file, "--design", design, "--add-points")
+    assert result.code == 2
+    assert "--add-points needs a table of arms" in result.err

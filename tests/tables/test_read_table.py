@@ -163,6 +163,7 @@ AMBIGUOUS = {
     "1,5 in one column": ("1,5\n2,5\n", "two ways"),
     "blank or comma": ("a 1,5\nb 2,5\n", "two ways"),
     "thousands": ("1,234;5,678\n2,345;6,789\n", "thousands"),
+    "thousands with points": ("1.234;5.678\n2.345;6\n", "two ways"),
     "quoted thousands": ('"1,234","5,678"\n"2,345","6,789"\n', "thousands"),
     "column numbers": ("0,1,2\n0.5,0.25,3\n", "header=True"),
     "column numbers over decimals": ("0,1\n0.5,0.25\n", "header=True"),
@@ -253,7 +254,7 @@ WRONG = {
     "no-break blanks in numbers": ("name;dose\na;1\u202f045,5\nb;2\u00a0500,0\n", "'1\\\\u202f045,5' is not a number"),
     "blanks and decimal commas": ("name;dose\na;1 045,5\nb;2 500,0\n", "column 'dose': '1 045,5' is not a number"),
     "percent": ("x,y\n0.5,1%\n1.25,2\n", "column 'y': '1%' is not a number"),
-    "thousands and decimals": ("x;y\n1.234,5;1\n2,5;2\n", r"'1\.234,5' .*thousands"),
+    "thousands and decimals": ('x,y\n"1.234,5",1\n"2,5",2\n', r"'1\.234,5' .*thousands"),
     "underscore": ("x,y\n1_000,2.5\n", "'1_000' looks like a number.*names=True"),
     "percentages": ("5%,0.5\n6%,0.7\n", "'5%' is not a number.*units"),
     "currency": ("x,y\n$3,0.5\n$4,0.7\n", r"'\$3' looks like a number"),
@@ -365,3 +366,19 @@ def test_npy_wrong(tmp_path):
     np.save(tmp_path / "ok.npy", np.ones((2, 2)))
     with pytest.raises(InputError, match="do not apply"):
         read_table(tmp_path / "ok.npy", header=True)
+
+
+def test_points_between_thousands_are_read_where_the_comma_is_the_decimal_mark(tmp_path):
+    """As spreadsheets write numbers where the comma is the decimal mark: semicolons between cells, points between thousands."""
+    path = tmp_path / "arms.csv"
+    path.write_text("name;dose;weight\na;1.234.567,5;-2.500\nb;0,125;1.000,0\nc;17;3\n", encoding="utf-8")
+    table = read_table(path)
+    assert table.values.tolist() == [[1234567.5, -2500.0], [0.125, 1000.0], [17.0, 3.0]]
+    assert table.names == ("a", "b", "c")
+    # Three decimals each, or thousands: whoever knows says so.
+    path.write_text("dose;weight\n1.234;5\n2.345;6\n", encoding="utf-8")
+    assert read_table(path, decimal=".").values[0, 0] == 1.234
+    assert read_table(path, decimal=",").values[0, 0] == 1234.0
+    # Not all of them have three decimals, so they are no thousands.
+    path.write_text("dose;weight\n1.234;5\n2.5;6\n", encoding="utf-8")
+    assert read_table(path).values[:, 0].tolist() == [1.234, 2.5]
