@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from convexdesign.arms.labels import as_labelled
+from convexdesign.arms.read import read_vector
 from convexdesign.certificate import Witness
 from convexdesign.design import Design
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.labels import as_labelled
-from convexdesign.problem.read import read_vector
 from convexdesign.typing import Floats
 
 __all__ = ["WarmStart", "read_warm_start"]

@@ -69,7 +69,7 @@ def read_problem(
         with options_advised():
             found = _Tables(stated, more).problem(path, stated.problem, given)
         if stated.formula is None and notes:
-            note_settings(found.inputs["arms"])
+            note_settings(found.stated.arms)
         return found
     if more is not None:
         raise InputError(
@@ -393,7 +393,7 @@ def with_points(arms: Rows, points: NDArray[np.float64]) -> Rows:
     """The arms and points (k, d) behind them, called as what they are where arms have names."""
     import numpy as np
 
-    from convexdesign.problem.read import Rows
+    from convexdesign.arms.read import Rows
 
     if arms.responses > 1:
         raise InputError(f"--add-points: the arms have {arms.responses} responses each, which a point does not state")
