@@ -128,18 +128,22 @@ def window_width() -> int:
 
     The variable COLUMNS, where it is set, counts before all.
     """
-    return terminal_width(sys.stdout) or terminal_width(sys.stderr) or FILE_WIDTH
+    return width_told() or terminal_width(sys.stdout) or terminal_width(sys.stderr) or FILE_WIDTH
 
 
 def terminal_width(stream: Any) -> int | None:
     """The width of the terminal that a stream is shown in, as COLUMNS or the terminal says; None where there is none."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told) > 0:
-        return int(told)
     try:
-        return os.get_terminal_size(stream.fileno()).columns or None
+        shown = stream.isatty()
+        return (width_told() or os.get_terminal_size(stream.fileno()).columns or None) if shown else None
     except (OSError, ValueError, AttributeError):
         return None
+
+
+def width_told() -> int | None:
+    """What the variable COLUMNS says, if anything."""
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isdecimal() and 0 < int(told) < ENDLESS else None
 
 
 def wrapped(text: str, width: int | None) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -97,6 +98,8 @@ def test_where_no_terminal_is_tables_have_a_width_too(capsys, monkeypatch):
 
 def test_in_a_terminal_lines_break_between_words_and_hang_behind_their_label(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
     text = f"{'gap':<16} 1.0e-07: certified, the tolerance is 1.0e-06\nshort"
     print_line(text)
     say("a message of more words than one line of forty characters can hold")
@@ -115,9 +118,10 @@ def test_wrapping_loses_nothing_but_blanks(text, width):
     assert "".join(wrapped(text, width).split()) == "".join(text.split())
 
 
-def test_files_and_logs_are_not_wrapped(capsys, monkeypatch):
-    """No terminal, no width: a line is a line."""
-    monkeypatch.delenv("COLUMNS", raising=False)
+@pytest.mark.parametrize("columns", ["", "40"])
+def test_files_and_logs_are_not_wrapped(capsys, monkeypatch, columns):
+    """No terminal, no width: a line is a line, whatever COLUMNS says of tables."""
+    monkeypatch.setenv("COLUMNS", columns)
     print_line("word " * 100)
     say("word " * 100)
     captured = capsys.readouterr()
