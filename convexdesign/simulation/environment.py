@@ -168,7 +168,25 @@ class LinearEnvironment:
         return share * size, (1.0 - share) * size
 
     def rewards(self, arms: ArrayLike) -> Floats:
-        """New independent rewards (k,) of single pulls of the arms with these indices (k,), in their order."""
+        """New independent rewards of single pulls.
+
+        Parameters
+        ----------
+        arms : array_like of int, shape (k,)
+            Indices of the arms to pull; an arm may come many times.
+
+        Returns
+        -------
+        ndarray, shape (k,)
+            The rewards, in the order of the pulls.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> world = cd.simulation.LinearEnvironment([[1.0], [2.0]], [3.0], noise_variance=1e-12, rng=0)
+        >>> world.rewards([1, 0, 1]).round(3)
+        array([6., 3., 6.])
+        """
         index = arm_indices(arms, self.n_arms)
         if self._standard is None:
             return np.asarray(self._rng.random(index.size) < self.mean[index], dtype=float)

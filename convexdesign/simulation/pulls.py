@@ -43,7 +43,25 @@ class Pulls:
         self.samples = 0
 
     def __call__(self, counts: ArrayLike) -> Observations:
-        """Pull arm i counts[i] times, (n_arms,): numbers of pulls, means and sums of squares, per arm."""
+        """Pull arm i counts[i] times; `pull(counts)` and `pull.pull(counts)` are the same.
+
+        Parameters
+        ----------
+        counts : array_like of int, shape (n_arms,)
+            Pulls of each arm.
+
+        Returns
+        -------
+        Observations
+            Counts, means and sums of squares per arm.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> pull = cd.simulation.Pulls(cd.simulation.LinearEnvironment([[1.0], [2.0]], [3.0], noise_variance=1.0, rng=0))
+        >>> pull([5, 2]).total
+        7
+        """
         whole = whole_counts(counts, "counts")
         observations: Observations = self.environment.pull(whole)
         self.samples += int(whole.sum())
@@ -53,7 +71,25 @@ class Pulls:
     pull = __call__
 
     def rewards(self, arms: ArrayLike) -> Floats:
-        """Rewards (k,) of single pulls of the arms with these indices (k,), in their order; an arm may come many times."""
+        """Rewards of single pulls.
+
+        Parameters
+        ----------
+        arms : array_like of int, shape (k,)
+            Indices of the arms to pull, or one; an arm may come many times.
+
+        Returns
+        -------
+        ndarray, shape (k,)
+            The rewards, in the order of the pulls.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> pull = cd.simulation.Pulls(cd.simulation.LinearEnvironment([[1.0]], [3.0], noise_variance=1e-12, rng=0))
+        >>> pull.rewards([0, 0]).round(3)
+        array([3., 3.])
+        """
         index = np.atleast_1d(numeric(arms, "arms", whole=True))
         index = arm_indices(index, getattr(self.environment, "n_arms", MOST_ARMS))
         if hasattr(self.environment, "rewards"):
