@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from convexdesign.arms.groups import squares
+from convexdesign.arms.groups import squared_norms
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate, range_volume
 from convexdesign.problem import Canonical, Criterion
@@ -305,7 +305,9 @@ def _most(canonical: Canonical, B: Floats, support: SupportFunction) -> tuple[fl
     lengths = np.linalg.norm(B, axis=0)
     share = extra = 0.0
     if problem.arms.n * p <= FEW_ENTRIES:
-        sensitivity = (np.sqrt(sensitivity) + g * np.sqrt(squares(canonical.sizes @ lengths[:, None]))) ** 2
+        sensitivity = (
+            np.sqrt(sensitivity) + g * np.sqrt(squared_norms(canonical.sizes @ lengths[:, None], problem.responses))
+        ) ** 2
     else:
         share = _seen(canonical, columns, g * lengths)
         if not share <= WELL_SEEN:

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.aliasing import rank_note
 from convexdesign.arguments import real_array, to_path
-from convexdesign.arms.groups import ResponseRows, spread, stacked, variances_of
+from convexdesign.arms.groups import repeat_per_response
 from convexdesign.arms.labels import COORDINATES, in_order
-from convexdesign.arms.read import aligned, read_rows
+from convexdesign.arms.noise import variances_of
+from convexdesign.arms.read import Rows, aligned, read_rows
 from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
@@ -196,7 +197,7 @@ class Design:
         import pandas
 
         rows = self.problem.rows
-        frame = pandas.DataFrame(self._responses(rows) if isinstance(rows, ResponseRows) else self._columns())
+        frame = pandas.DataFrame(self._columns() if rows.responses == 1 else self._responses(rows))
         if self.rank_note:
             frame.attrs["rank"] = self.rank_note
         return frame
@@ -211,7 +212,7 @@ class Design:
         names = problem.arms.names or range(problem.n_arms)
         return {"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own}
 
-    def _responses(self, rows: ResponseRows) -> dict[str, Any]:
+    def _responses(self, rows: Rows) -> dict[str, Any]:
         """The columns of the table of arms with several responses."""
         problem = self.problem
         variance = np.full((rows.n, rows.responses), np.nan)
@@ -476,7 +477,7 @@ def _written(witness: Witness | None) -> dict[str, Any] | None:
 def _information(problem: DesignProblem, weights: Floats) -> Floats:
     support = np.flatnonzero(weights)
     Y = problem.arms.take(support)
-    A = stacked(Y).T @ (spread(weights[support], Y)[:, None] * stacked(Y))
+    A = Y.T @ (repeat_per_response(weights[support], Y)[:, None] * Y)
     return A if problem.prior is None else A + problem.prior
 
 

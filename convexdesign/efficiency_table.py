@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.arms.groups import ResponseRows, read_arms
+from convexdesign.arms.read import read_arms
 from convexdesign.deprecation import once_positional
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem import DesignProblem
@@ -73,13 +73,12 @@ def efficiencies(
     import pandas
 
     rows = read_arms(arms)
-    points = rows.vectors if isinstance(rows, ResponseRows) else rows
     P = DesignProblem
     constructors: dict[str, Callable[..., DesignProblem]] = {
         "D": P.d_optimal,
         "A": P.a_optimal,
         "G": P.g_optimal,
-        "I": partial(P.i_optimal, region=points),
+        "I": partial(P.i_optimal, region=rows.vectors),
         "E": P.e_optimal,
     }
     wanted = _chosen(criteria)

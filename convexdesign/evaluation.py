@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.arms.groups import spread, stacked
+from convexdesign.arms.groups import repeat_per_response
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats
 
@@ -135,7 +135,7 @@ def _information_root(canonical: Canonical, weights: Floats) -> Floats:
     for start in range(0, support.size, step):
         chosen = support[start : start + step]
         arms = canonical.whiten_arms(chosen)
-        parts.append(np.sqrt(spread(weights[chosen], arms))[:, None] * stacked(arms))
+        parts.append(np.sqrt(repeat_per_response(weights[chosen], arms))[:, None] * arms)
         if len(parts) > 3:
             parts = [np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))]
     return np.vstack(parts)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
 from convexdesign.arguments import choice, generator, positive, real, shown
+from convexdesign.arms.groups import grouped, repeat_per_response
 from convexdesign.arms.labels import in_order
 from convexdesign.certificate import Witness, dimension, vector_bound
 from convexdesign.errors import InputError
@@ -399,10 +400,9 @@ def _spread(counts: Counts, index: Indices, k: int) -> Counts:
 def _per_pull(canonical: Canonical, index: Indices) -> Floats:
     """Whitened arms (k, r), or groups of them, with the information of one pull, not of one unit of budget."""
     arms, costs = canonical.whiten_arms(index), canonical.problem.costs
-    if costs is None:
-        return arms
-    root = np.sqrt(costs[index])
-    return arms * (root[:, None] if arms.ndim == 2 else root[:, None, None])
+    if costs is not None:
+        arms = arms * repeat_per_response(np.sqrt(costs[index]), arms)[:, None]
+    return grouped(arms, canonical.problem.responses)
 
 
 def _evaluated(

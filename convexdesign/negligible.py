@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import spread, stacked
+from convexdesign.arms.groups import repeat_per_response
 from convexdesign.certificate import Certificate, revalued
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
@@ -70,8 +70,8 @@ def _spanning(canonical: Canonical, weights: Floats) -> NDArray[np.bool_]:
     carried = np.flatnonzero(weights)
     held = canonical.prior_root
     arms = canonical.whiten_arms(carried)
-    rows = np.vstack([held, np.sqrt(spread(weights[carried], arms))[:, None] * stacked(arms)])
+    rows = np.vstack([held, np.sqrt(repeat_per_response(weights[carried], arms))[:, None] * arms])
     pivots = qr(rows.T, mode="r", pivoting=True, check_finite=False)[1][: canonical.rank]
     marked = np.zeros(weights.size, dtype=bool)
-    marked[spread(carried, arms)[pivots[pivots >= len(held)] - len(held)]] = True
+    marked[repeat_per_response(carried, arms)[pivots[pivots >= len(held)] - len(held)]] = True
     return marked

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.arms.groups import spread, stacked
+from convexdesign.arms.groups import repeat_per_response
 from convexdesign.evaluation import Evaluation
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
@@ -83,7 +83,7 @@ def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> _Inverse:
     for start in range(0, support.size, BLOCK):
         part = support[start : start + BLOCK]
         rows = problem.arms.take(part)
-        Y = np.sqrt(spread(weights.take(part), rows))[:, None] * stacked(rows)
+        Y = np.sqrt(repeat_per_response(weights.take(part), rows))[:, None] * rows
         Z = Y @ F
         G = G + Z.T @ Z
         M = M + Y.T @ Z

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import check_finite, numeric, shown, whole_at_least
-from convexdesign.arms.source import per_row, quadratic_rows
+from convexdesign.arms.source import FiniteArms
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats, Indices
 
@@ -25,7 +24,7 @@ MOST_ROWS = 2**53
 NEAR = 256
 
 
-class BlockArms:
+class BlockArms(FiniteArms):
     """Rows x_i, i < n, in R^d, from a function make(start, stop) that returns rows start .. stop - 1.
 
     They may stand wherever a DesignProblem takes arms, items or targets, with noise_variance and costs as usual;
@@ -161,21 +160,6 @@ class BlockArms:
         for start in range(0, self.n, self.block):
             stop = min(start + self.block, self.n)
             yield start, function(self.rows(start, stop), *(vector[start:stop] for vector in along))
-
-    def quadratic(self, factor: Floats) -> Floats:
-        """x_i'Cx_i for all rows, C = factor factor'.
-
-        Parameters
-        ----------
-        factor : array, shape (d, k)
-            Any factor of C.
-
-        Returns
-        -------
-        array, shape (n,)
-            The quadratic forms.
-        """
-        return per_row(self, partial(quadratic_rows, factor=factor))
 
     def __repr__(self) -> str:
         return f"BlockArms({self.n} rows in R^{self.d}, at most {self.block} at a time)"

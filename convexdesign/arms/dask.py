@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arguments import check_finite
-from convexdesign.arms.source import per_row, quadratic_rows
+from convexdesign.arms.source import FiniteArms
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats, Indices
 
@@ -26,7 +26,7 @@ def is_dask(source: Any) -> bool:
     return dask is not None and dask.is_dask_collection(source)
 
 
-class DaskArms:
+class DaskArms(FiniteArms):
     """The rows of a Dask array (n, d), chunked by rows; computed by whatever scheduler or client is current.
 
     An array that is expensive to make should be persisted on the cluster first (x.persist()): every pass computes its
@@ -73,9 +73,6 @@ class DaskArms:
         }
         results = self._compute(partial(_on_parts, function), parts)
         return ((int(self.starts[k]), result) for k, result in zip(parts, results, strict=True))
-
-    def quadratic(self, factor: Floats) -> Floats:
-        return per_row(self, partial(quadratic_rows, factor=factor))
 
     def _compute(self, function: Callable[[Floats, Any], T], given: dict[int, Any]) -> tuple[T, ...]:
         """function(rows, given[k]) of the chunks k, all at once."""

@@ -16,8 +16,9 @@ from convexdesign.arms.labels import ARMS, COORDINATES, in_order, index_labels, 
 from convexdesign.arms.source import Arms, ArrayArms
 from convexdesign.errors import InputError
 from convexdesign.features.model import coded_alike, has_own_codes
+from convexdesign.typing import Floats, Indices
 
-__all__ = ["Rows", "aligned", "read_positive", "read_rows", "read_vector"]
+__all__ = ["Rows", "aligned", "has_responses", "read_arms", "read_groups", "read_positive", "read_rows", "read_vector"]
 
 # Below this many bytes an input is copied, so that a problem stays a value whatever happens to the array.
 COPY_BELOW = 64 * 2**20
@@ -28,50 +29,141 @@ ENCODE = "code it as a factor (features.model_matrix), or, where it names the ro
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Row vectors as given: an array (n, d) or an oracle, row names and column names where the source had them."""
+    """Arms or other vectors as given: rows in an array (n r, d), or a source; names of arms and columns where there were any.
+
+    responses r: how many rows an arm has, 1 for ordinary vectors; counts (n,): how many of them are its own where that
+    differs, the rows beyond being zero.
+    """
 
     held: NDArray[Any] | Arms
     names: Sequence[str] | None = None
     columns: tuple[str, ...] | None = None
     # The model matrix they were read from, where they came as one: it knows how its columns were coded.
     matrix: Any = field(default=None, kw_only=True)
+    responses: int = field(default=1, kw_only=True)
+    counts: Indices | None = field(default=None, kw_only=True)
 
     @property
     def source(self) -> Arms:
-        """The vectors as an oracle, wherever they lie."""
-        return ArrayArms(self.held, self.names) if isinstance(self.held, np.ndarray) else self.held
+        """The vectors as a source, wherever they lie."""
+        return ArrayArms(self.held, self.names, self.responses) if isinstance(self.held, np.ndarray) else self.held
 
     @property
     def values(self) -> NDArray[Any]:
-        """The array (n, d); InputError where the vectors are made block by block or lie on a cluster."""
+        """The array as given, (n, d), or of several responses (n, d, r); InputError where the vectors are in no array."""
         return self.array("this works on all vectors at once")
 
     def array(self, why: str) -> NDArray[Any]:
-        """The array (n, d), or an InputError that says why one is needed."""
-        if isinstance(self.held, np.ndarray):
+        """The array as given, or an InputError that says why one is needed."""
+        if not isinstance(self.held, np.ndarray):
+            raise InputError(
+                f"{self.held!r} are not in memory, but {why}: pass an array, a memory map (np.load(path, mmap_mode='r')) "
+                "or fewer vectors"
+            )
+        if self.responses == 1:
             return self.held
-        raise InputError(
-            f"{self.held!r} are not in memory, but {why}: pass an array, a memory map (np.load(path, mmap_mode='r')) "
-            "or fewer vectors"
-        )
+        return self.held.reshape(self.n, self.responses, self.d).transpose(0, 2, 1)
 
     @property
-    def responses(self) -> int:
-        """How many numbers one measurement returns; more than one only for arms that are matrices."""
-        return 1
+    def vectors(self) -> Rows:
+        """The response vectors x_ik, arm by arm, each with its arm's name: ordinary vectors as they are."""
+        if self.responses == 1:
+            return self
+        owner, number = self.places
+        names = None if self.names is None else tuple(self.names[i] for i in owner.tolist())
+        return Rows(np.ascontiguousarray(self.source.take(np.arange(self.n))[owner * self.responses + number]), names)
+
+    @property
+    def places(self) -> tuple[Indices, Indices]:
+        """The arm and the number within it of every response vector."""
+        counts = np.full(self.n, self.responses) if self.counts is None else self.counts
+        owner, number = np.nonzero(np.arange(self.responses) < counts[:, None])
+        return owner, number
 
     @property
     def how_many(self) -> str:
         """The number of responses in words."""
-        return "1 response"
+        several = f"{self.responses} response{'s' * (self.responses > 1)}"
+        return several if self.counts is None else f"up to {several}"
 
     @property
     def n(self) -> int:
-        return int(self.held.shape[0]) if isinstance(self.held, np.ndarray) else self.held.n
+        return int(self.held.shape[0]) // self.responses if isinstance(self.held, np.ndarray) else self.held.n
 
     @property
     def d(self) -> int:
         return int(self.held.shape[1]) if isinstance(self.held, np.ndarray) else self.held.d
+
+
+def read_arms(source: Any, counts: Sequence[int] | None = None) -> Rows:
+    """Arms from whatever `read_rows` takes, or with several responses: an array (n, d, r), or a list of n matrices (d, r_i).
+
+    Where r = 1 they are ordinary arms; of more responses a copy is held in memory. Matrices of different r_i are filled
+    up with zero columns; counts (n,) says how many are not, in an array filled up already. Raises InputError naming the
+    place, as `read_rows` does.
+    """
+    if isinstance(source, np.ndarray):
+        own = None if counts is None else np.asarray(counts, dtype=np.intp)
+        return _read_groups(source, own) if source.ndim == 3 else read_rows(source, "arms")
+    if has_responses(source):
+        return _read_groups(*_filled_up(source))
+    return source if isinstance(source, Rows) else read_rows(source, "arms")
+
+
+def read_groups(arms: Any) -> tuple[Floats, int]:
+    """Rows (n r, d) and r, from whitened arms (n, d) or groups of rows (n, r, d)."""
+    Y = np.asarray(arms, dtype=np.float64)
+    if Y.ndim not in (2, 3) or not np.all(np.isfinite(Y)):
+        raise InputError(f"arms must be a finite matrix with one row an arm, got shape {Y.shape}")
+    return Y.reshape(-1, Y.shape[-1]), 1 if Y.ndim == 2 else Y.shape[1]
+
+
+def has_responses(source: Any) -> bool:
+    """Whether arms are given as matrices: an array of three dimensions, or a list that begins with a matrix."""
+    if isinstance(source, np.ndarray):
+        return source.ndim == 3
+    if not (isinstance(source, (list, tuple)) and source):
+        return False
+    first = source[0]
+    if isinstance(first, np.ndarray):
+        return first.ndim == 2
+    return isinstance(first, (list, tuple)) and len(first) > 0 and isinstance(first[0], (list, tuple, np.ndarray))
+
+
+def _filled_up(matrices: Sequence[Any]) -> tuple[NDArray[Any], Indices | None]:
+    """(n, d, r) with r the largest number of columns, and how many each matrix has (None where all have r)."""
+    parts = [numeric(matrix, f"arms[{i}]") for i, matrix in enumerate(matrices)]
+    for i, part in enumerate(parts):
+        if part.ndim != 2 or 0 in part.shape:
+            raise InputError(
+                f"arms[{i}] has shape {part.shape}; where one arm is a matrix all are, (d, r_i), a column per response"
+            )
+        if part.shape[0] != parts[0].shape[0]:
+            raise InputError(
+                f"arms[{i}] has {part.shape[0]} rows and arms[0] has {parts[0].shape[0]}; an arm is a matrix (d, r_i) "
+                "with one row per parameter and one column per response"
+            )
+    counts = np.array([part.shape[1] for part in parts], dtype=np.intp)
+    out = np.zeros((len(parts), parts[0].shape[0], int(counts.max())))
+    for i, part in enumerate(parts):
+        check_finite(part, f"arms[{i}]")
+        out[i, :, : part.shape[1]] = part
+    return out, None if bool(np.all(counts == counts[0])) else counts
+
+
+def _read_groups(given: NDArray[Any], counts: Indices | None) -> Rows:
+    values = numeric(given, "arms")
+    if 0 in values.shape:
+        raise InputError(
+            f"arms are empty (shape {values.shape}); give at least one arm, with at least one entry and one response"
+        )
+    if values.shape[2] == 1:
+        return read_rows(np.ascontiguousarray(values[:, :, 0]), "arms")
+    check_finite(values, "arms")
+    n, d, responses = values.shape
+    held = np.array(values.transpose(0, 2, 1), dtype=float, order="C").reshape(n * responses, d)
+    held.flags.writeable = False
+    return Rows(held, responses=responses, counts=counts)
 
 
 def read_rows(source: Any, what: str, width: int | None = None) -> Rows:

@@ -27,10 +27,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import spread, stacked
+from convexdesign.arms.groups import repeat_per_response, sum_per_arm
 from convexdesign.certificate import certify
 from convexdesign.errors import SolverError
-from convexdesign.frankwolfe.symmetric import coordinates, dimension, summed, summed_blocks
+from convexdesign.frankwolfe.symmetric import coordinates, dimension, sum_per_pair
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.trace import Trace
@@ -108,7 +108,7 @@ def within_bounds(
 ) -> Bounded:
     """The best weights between lower (n,) and upper (n,), to a relative gap of tol or as far as steps lead.
 
-    arms (n, r) or groups of responses (n, k, r), which with the prior (r, r) span; aim (r, k): L or K, for D anything. stop is
+    arms (n responses, r), which with the prior (r, r) span; aim (r, k): L or K, for D anything. stop is
     asked before each step. Raises LinAlgError where the arms that may have weight do not span.
     """
     upper = np.minimum(upper, 1.0)
@@ -173,11 +173,10 @@ class _Task:
         free: NDArray[np.bool_],
     ):
         self.kind, self.aim, self.free = kind, aim, free
-        self.k = 1 if arms.ndim == 2 else arms.shape[1]
-        self.columns = np.ascontiguousarray(stacked(arms[free]).T)
+        self.k = len(arms) // free.size
+        self.columns = np.ascontiguousarray(arms[repeat_per_response(free, arms)].T)
         fixed = np.where(free, 0.0, lower)
-        rows = stacked(arms)
-        held = (rows.T * spread(fixed, arms)) @ rows
+        held = (arms.T * repeat_per_response(fixed, arms)) @ arms
         self.held = held if prior is None else held + prior
         self.fixed, self.low, self.high = fixed, lower[free], upper[free]
         # No weight reaches one unless there is nothing else.
@@ -208,7 +207,7 @@ class _Task:
         return _State(w, Z, L, self._sums(L.T @ Z) / s, 2.0 * float(np.log(np.abs(triangle.diagonal())).sum()) / s, 1.0)
 
     def _sums(self, image: Floats) -> Floats:
-        return summed(np.einsum("ij,ij->j", image, image), self.k)
+        return sum_per_arm(np.einsum("ij,ij->j", image, image), self.k)
 
     def gap(self, state: _State) -> float:
         """(h_W(q) - w'q) / (w'q + held)."""
@@ -289,12 +288,12 @@ class _Task:
     def _hessian(self, state: _State) -> Floats:
         products = state.Z.T @ state.Z
         if self.kind is Smooth.D:
-            return summed_blocks(products * products, self.k) / len(state.Z)
+            return sum_per_pair(products * products, self.k) / len(state.Z)
         image = state.L.T @ state.Z
         aimed = image.T @ image
         if self.kind is Smooth.AVERAGE:
-            return 2.0 * summed_blocks(products * aimed, self.k) / self.scale
-        return summed_blocks((2.0 * products - aimed) * aimed, self.k) / state.L.shape[1]
+            return 2.0 * sum_per_pair(products * aimed, self.k) / self.scale
+        return sum_per_pair((2.0 * products - aimed) * aimed, self.k) / state.L.shape[1]
 
     def _root(self, state: _State) -> Floats:
         """F (p, m) with H = F'F."""

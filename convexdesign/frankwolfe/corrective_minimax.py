@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from convexdesign.arms.groups import stacked
 from convexdesign.frankwolfe.minimax_systems import DenseSystem, Linearisation, MatrixSpaceSystem, Solve, whitened
 from convexdesign.frankwolfe.symmetric import dimension
 from convexdesign.typing import Floats
@@ -90,17 +89,17 @@ def correct_minimax(
     prior: Floats | None = None,
     start: tuple[Floats, Floats] | None = None,
     max_iter: int = 60,
+    responses: int = 1,
 ) -> CorrectedMinimax:
     """min over the simplex of max_v t_v'(A0 + sum_i w_i u_i u_i')^-1 t_v, to a certified relative gap <= tol.
 
-    arms (n, r), or groups of responses (n, k, r), and nonzero targets (m, r) in coordinates where the arms are of
+    arms (n responses, r) and nonzero targets (m, r) in coordinates where the arms are of
     similar size; prior A0 (r, r) psd; start: (weights, multipliers) to begin with. Returns the best certified pair met,
     whether or not it reaches tol.
     """
-    n, m = arms.shape[0], targets.shape[0]
-    rows = stacked(arms)
-    vectors = np.asfortranarray(np.concatenate([rows, targets]).T)
-    problem = Problem(vectors, n, len(rows) // n, prior, _cheaper_system(len(rows), m, rows.shape[1]))
+    n, m = len(arms) // responses, len(targets)
+    vectors = np.asfortranarray(np.concatenate([arms, targets]).T)
+    problem = Problem(vectors, n, responses, prior, _cheaper_system(len(arms), m, arms.shape[1]))
     best = at = _starting_point(problem, start)
     step = 0
     for step in range(max_iter + 1):

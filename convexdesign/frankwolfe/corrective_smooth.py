@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.arms.groups import stacked
 from convexdesign.frankwolfe.bounded import Smooth, fits, within_bounds
 from convexdesign.frankwolfe.d_interior import d_interior
 from convexdesign.frankwolfe.smooth_newton import multiplicative_start, projected_newton
@@ -54,19 +53,20 @@ def correct_d(
     start: Floats | None = None,
     prior: Floats | None = None,
     *,
+    responses: int = 1,
     newton: bool = True,
     max_iter: int | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Corrected:
     """max log det(A0 + sum_i w_i u_i u_i') over the simplex, to a relative gap max_i q_i / r - 1 <= tol.
 
-    arms (n, r), or groups of responses (n, k, r), of full column rank in coordinates where they are of similar size;
+    arms (n responses, r) of full column rank in coordinates where they are of similar size;
     start (n,) weights to begin with; prior A0 (r, r) psd. Newton's method first (unless newton is False), then, from
     its weights, the interior point; stop is asked before each step. The gap returned is that of the weights returned,
     whether or not it reaches tol.
     """
-    n, r = arms.shape[0], arms.shape[-1]
-    columns = np.asfortranarray(stacked(arms).T)
+    n, r = len(arms) // responses, arms.shape[1]
+    columns = np.asfortranarray(arms.T)
     budget = D_STEPS + INTERIOR_STEPS if max_iter is None else max_iter
 
     def at(weights: Floats) -> SmoothState | None:
@@ -97,15 +97,16 @@ def correct_average(
     max_iter: int,
     patient: bool = False,
     stop: Callable[[], bool] = lambda: False,
+    responses: int = 1,
 ) -> Corrected:
     """min tr((A0 + sum_i w_i u_i u_i')^-1 LL') over the simplex, to a relative gap of tol or as far as steps lead.
 
-    arms (n, r), or groups of responses (n, l, r), of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd;
+    arms (n responses, r) of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd;
     patient: interior points take over where Newton's method is slow, as it is where many sets of weights are nearly as good
     as the best; otherwise what it has found by then is the result. stop is asked before each step.
     """
-    n = len(arms)
-    columns = np.asfortranarray(stacked(arms).T)
+    n = len(arms) // responses
+    columns = np.asfortranarray(arms.T)
     first = np.full(n, 1.0 / n) if start is None else start / start.sum()
     state: SmoothState | None = average_state(columns, aim, first, prior)
     if state is None:

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from convexdesign.arms.groups import squares, stacked
+from convexdesign.arms.groups import squared_norms
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
 from convexdesign.frankwolfe.pricing import Pricing, arm_screen, target_pricing
@@ -64,7 +64,7 @@ class Point:
     @classmethod
     def of(cls, arms: WorkingSet, targets: WorkingSet, prior: Floats | None, answer: CorrectedMinimax) -> Point:
         """The point of an answer."""
-        lower, _ = dpotrf(combine(stacked(arms.vectors).T, answer.weights, prior), lower=1)
+        lower, _ = dpotrf(combine(arms.vectors.T, answer.weights, prior), lower=1)
         factor = dtrtri(lower, lower=1)[0].T
         images = targets.vectors @ factor
         return cls(arms, targets, answer, prior, factor, images, np.einsum("jk,jk->j", images, images))
@@ -83,7 +83,7 @@ class Point:
     @cached_property
     def sensitivities(self) -> Floats:
         """y'CSCy + held of the member arms."""
-        return squares(self.arms.vectors @ self.root) + self.held
+        return squared_norms(self.arms.vectors @ self.root, self.arms.responses) + self.held
 
     @cached_property
     def hits(self) -> float:
@@ -145,14 +145,20 @@ def _whole(canonical: Canonical, trace: Trace, sizes: Sizes) -> Outcome | None:
     if index is None or n > sizes.whole:
         return None
     everyone = np.arange(n)
-    arms = WorkingSet(everyone, canonical.whiten_arms(everyone))
+    arms = WorkingSet(everyone, canonical.whiten_arms(everyone), None, canonical.problem.responses)
     targets = WorkingSet(index, canonical.whiten_targets(index))
     # A zero target (an oracle's best item) wants nothing, and has no logarithm.
     wanted = targets.vectors.any(axis=1)
     if not wanted.all():
         targets = WorkingSet(index[wanted], targets.vectors[wanted])
     answer = correct_minimax(
-        arms.vectors, targets.vectors, 0.5 * trace.tol, canonical.prior, None, min(MOST_STEPS, trace.iterations_left)
+        arms.vectors,
+        targets.vectors,
+        0.5 * trace.tol,
+        canonical.prior,
+        None,
+        min(MOST_STEPS, trace.iterations_left),
+        arms.responses,
     )
     trace.iterations += answer.steps
     ended = trace.limit_reached()
@@ -207,7 +213,13 @@ def _solve_master(
 ) -> Point:
     warm = None if arms.weights is None or targets.weights is None else (arms.weights, targets.weights)
     answer = correct_minimax(
-        arms.vectors, targets.vectors, master_tol, prior, warm, min(MOST_STEPS, trace.iterations_left)
+        arms.vectors,
+        targets.vectors,
+        master_tol,
+        prior,
+        warm,
+        min(MOST_STEPS, trace.iterations_left),
+        arms.responses,
     )
     trace.iterations += answer.steps
     return Point.of(arms, targets, prior, answer)
@@ -242,7 +254,7 @@ def _members(point: Point, gap: float, forget: bool) -> tuple[WorkingSet, Workin
     size = 1.5 * batch_size(point.factor.shape[0])
     if forget and w.size > size:
         arms = (w > 1e-2 / w.size) | (point.sensitivities > (1.0 - 2.0 * gap) * point.sensitivities.max())
-        arms[spanning(point.arms.vectors)] = True
+        arms[spanning(point.arms.vectors, point.arms.responses)] = True
     if forget and mu.size > size:
         targets = (mu > 1e-2 / mu.size) | (point.variances > (1.0 - 2.0 * gap) * point.variances.max())
     return point.arms.kept(arms, w), point.targets.kept(targets, mu)
@@ -257,7 +269,7 @@ def _record(canonical: Canonical, trace: Trace, point: Point, value: float, gap:
 def _outcome(
     canonical: Canonical, trace: Trace, point: Point, gap: float, ended: Status | None, passes: int
 ) -> Outcome:
-    leverages = point.answer.weights * squares(point.arms.vectors @ point.factor)
+    leverages = point.answer.weights * squared_norms(point.arms.vectors @ point.factor, point.arms.responses)
     weights = np.zeros(canonical.problem.arms.n)
     weights[point.arms.index] = without_least_leverage(point.answer.weights, leverages, 0.5 * (trace.tol - gap))
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T

@@ -44,7 +44,8 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from convexdesign.frankwolfe.symmetric import combine, coordinates, inner, summed, summed_blocks
+from convexdesign.arms.groups import sum_per_arm
+from convexdesign.frankwolfe.symmetric import combine, coordinates, inner, sum_per_pair
 from convexdesign.typing import Floats
 
 __all__ = ["DenseSystem", "Linearisation", "MatrixSpaceSystem", "Solve", "whitened"]
@@ -100,7 +101,7 @@ class DenseSystem:
         self.arms, self.targets, self.prior, self.responses = Y, T, prior, responses
         self.variances: Floats = np.einsum("ij,ij->j", T, T)
         self.products: Floats = T.T @ Y
-        J = summed(self.products * self.products, responses)
+        J = sum_per_arm(self.products * self.products, responses)
         if prior is not None:
             J += inner(T, prior)[:, None]
         J /= self.variances[:, None]
@@ -116,7 +117,7 @@ class DenseSystem:
         stiffness = mu / s
         matrix = self.arms.T @ self.arms
         matrix *= (P.T * (2.0 * mu / self.variances)) @ P
-        matrix = summed_blocks(matrix, self.responses)
+        matrix = sum_per_pair(matrix, self.responses)
         matrix += (J.T * (stiffness - mu)) @ J
         if self.prior is not None:
             matrix += self._prior_terms(mu, self.prior)

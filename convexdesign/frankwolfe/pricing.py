@@ -35,7 +35,8 @@ def arm_screen(canonical: Canonical, *, pass_first: bool = False, sizes: Sizes =
     arms, basis, coarse = canonical.problem.arms, canonical.basis, canonical.coarse
     few = arms.n * arms.d <= sizes.few_entries
     candidates = np.arange(arms.n) if few else coarse[:0] if pass_first else coarse
-    screen = Screen(lambda F: arms.quadratic(basis @ F), canonical.whiten_arms, arms.n, candidates, sizes)
+    whiten, responses = canonical.whiten_arms, arms.responses
+    screen = Screen(lambda F: arms.quadratic(basis @ F), whiten, arms.n, candidates, sizes, responses)
     if pass_first and not few:
         screen.price(np.eye(canonical.rank), 0.0)
     return screen
@@ -43,13 +44,13 @@ def arm_screen(canonical: Canonical, *, pass_first: bool = False, sizes: Sizes =
 
 def arm_pool(canonical: Canonical, screen: Screen) -> WorkingSet:
     """The candidates, and arms that span: those of high leverage need not, as short arms alone may know a direction."""
-    pool = WorkingSet(screen.candidates, screen.vectors)
+    pool = WorkingSet(screen.candidates, screen.vectors, None, screen.responses)
     if pool.size == canonical.problem.arms.n:
         return pool
-    anchors = canonical.coarse[spanning(canonical.whiten_arms(canonical.coarse))]
+    anchors = canonical.coarse[spanning(canonical.whiten_arms(canonical.coarse), screen.responses)]
     missing = np.setdiff1d(anchors, pool.index)
     vectors = np.concatenate([pool.vectors, canonical.whiten_arms(missing)])
-    return WorkingSet(np.concatenate([pool.index, missing]), vectors)
+    return WorkingSet(np.concatenate([pool.index, missing]), vectors, None, screen.responses)
 
 
 def target_pricing(canonical: Canonical, sizes: Sizes = SIZES) -> Pricing:

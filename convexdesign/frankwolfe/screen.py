@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.arms.groups import squares
+from convexdesign.arms.groups import squared_norms
 from convexdesign.problem.pairs import FEW_PAIRS
 from convexdesign.typing import Floats, Indices
 
@@ -58,20 +58,21 @@ SIZES = Sizes()
 class Priced:
     """Vectors (k, r) of the candidate set with their indices and values; below: no vector at all exceeds the level.
 
-    Arms with several responses are groups (k, l, r) of vectors, their values sums.
+    Arms with several responses are as many vectors each, their values sums.
     """
 
     index: Indices
     vectors: Floats
     values: Floats
     below: bool
+    responses: int = 1
 
 
 class Screen:
     """The state between pricings: the candidate set and, once a pass was made, q for all vectors.
 
-    values: F (r, k) -> |F'x_i|^2 for all n vectors; take: indices -> vectors (k, r). The set may begin as any sample,
-    which then holds until nothing in it exceeds the level, or empty, so that a pass comes first.
+    values: F (r, k) -> |F'x_i|^2 for all n vectors; take: indices -> vectors (k responses, r). The set may begin as any
+    sample, which then holds until nothing in it exceeds the level, or empty, so that a pass comes first.
     """
 
     def __init__(
@@ -81,10 +82,12 @@ class Screen:
         n: int,
         candidates: Indices,
         sizes: Sizes = SIZES,
+        responses: int = 1,
     ):
         self.values = values
         self.take = take
         self.n = n
+        self.responses = responses
         self.sizes = sizes
         self.candidates = candidates
         self.vectors = take(candidates)
@@ -108,11 +111,11 @@ class Screen:
         if values.max(initial=0.0) <= level and not self._proven(factor, level):
             if not self._extend(level / self._growth_bound(factor)):
                 if self._pass(factor) <= level:
-                    return Priced(self.candidates, self.vectors, values, True)
+                    return Priced(self.candidates, self.vectors, values, True, self.responses)
                 self._renew_candidates()
             values = self._candidate_values(factor)
         below = bool(values.max(initial=0.0) <= level) and self._proven(factor, level)
-        return Priced(self.candidates, self.vectors, values, below)
+        return Priced(self.candidates, self.vectors, values, below, self.responses)
 
     def look_over(self, factor: Floats) -> None:
         """A pass over all vectors now: the candidate set is made of those with the largest |F'x_i|^2 at this F."""
@@ -120,7 +123,7 @@ class Screen:
         self._renew_candidates()
 
     def _candidate_values(self, factor: Floats) -> Floats:
-        return squares(self.vectors @ factor)
+        return squared_norms(self.vectors @ factor, self.responses)
 
     def _growth_bound(self, factor: Floats) -> float:
         if self._inverse is None:

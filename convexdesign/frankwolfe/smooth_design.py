@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
-from convexdesign.arms.groups import squares, stacked
+from convexdesign.arms.groups import repeat_per_response, squared_norms
 from convexdesign.frankwolfe.corrective_smooth import Corrected, correct_average, correct_d
 from convexdesign.frankwolfe.pricing import arm_pool, arm_screen
 from convexdesign.frankwolfe.screen import SIZES, Priced, Screen, Sizes
@@ -76,7 +76,7 @@ def smooth_design(canonical: Canonical, trace: Trace, start: Floats | None = Non
     """Weights (n,) that are optimal to the gap that the trace asks for; start (k,): weights of a related design."""
     r, tol = canonical.rank, trace.tol
     log_det = canonical.problem.criterion is not Criterion.AVERAGE
-    pass_first = log_det and peaked(canonical.whiten_arms(canonical.coarse))
+    pass_first = log_det and peaked(canonical.whiten_arms(canonical.coarse), canonical.problem.responses)
     screen = arm_screen(canonical, pass_first=pass_first, sizes=sizes)
     master: Master = LogDet(canonical) if log_det else AverageVariance(canonical, screen.candidates.size == screen.n)
     working = _first_working_set(canonical, screen, start)
@@ -121,7 +121,14 @@ class LogDet:
     def solve(self, working: WorkingSet, tol: float, trace: Trace) -> Corrected:
         most, prior = trace.iterations_left, self.canonical.prior
         design = correct_d(
-            working.vectors, tol, working.weights, prior, newton=self.newton, max_iter=most, stop=trace.time_is_up
+            working.vectors,
+            tol,
+            working.weights,
+            prior,
+            responses=working.responses,
+            newton=self.newton,
+            max_iter=most,
+            stop=trace.time_is_up,
         )
         self.newton = self.newton and not design.slow
         return design
@@ -149,11 +156,21 @@ class AverageVariance:
 
     def solve(self, working: WorkingSet, tol: float, trace: Trace) -> Corrected:
         aim, prior, most = self.canonical.aim, self.canonical.prior, trace.iterations_left
-        return correct_average(working.vectors, aim, tol, working.weights, prior, most, self.patient, trace.time_is_up)
+        return correct_average(
+            working.vectors,
+            aim,
+            tol,
+            working.weights,
+            prior,
+            most,
+            self.patient,
+            trace.time_is_up,
+            working.responses,
+        )
 
     def slope(self, vectors: Floats, weights: Floats) -> Slope:
         aim, prior = self.canonical.aim, self.canonical.prior
-        factor, _ = dpotrf(combine(stacked(vectors).T, weights, prior), lower=1)
+        factor, _ = dpotrf(combine(vectors.T, weights, prior), lower=1)
         B = dpotrs(factor, aim, lower=1)[0]
         value = float(np.vdot(B, aim))
         return Slope(B, 0.0 if prior is None else float(np.vdot(B, prior @ B)), value, value)
@@ -169,7 +186,7 @@ class AverageVariance:
 
 def _log_det_slope(vectors: Floats, weights: Floats, prior: Floats | None) -> Slope:
     """F with FF' = A(w)^-1, tr(A^-1 A0), r and log det A."""
-    lower, _ = dpotrf(combine(stacked(vectors).T, weights, prior), lower=1)
+    lower, _ = dpotrf(combine(vectors.T, weights, prior), lower=1)
     inverse, _ = dtrtri(lower, lower=1)
     held = 0.0 if prior is None else float(np.vdot(inverse.T @ inverse, prior))
     return Slope(inverse.T, held, float(len(lower)), 2.0 * float(np.log(np.diagonal(lower)).sum()))
@@ -184,35 +201,36 @@ def _first_working_set(canonical: Canonical, screen: Screen, start: Floats | Non
     if related is not None:
         assert related.weights is not None
         slope = _log_det_slope(related.vectors, related.weights, canonical.prior)
-        priced = Priced(pool.index, pool.vectors, squares(pool.vectors @ slope.factor), False)
+        values = squared_norms(pool.vectors @ slope.factor, pool.responses)
+        priced = Priced(pool.index, pool.vectors, values, False, pool.responses)
         gap = slope.gap(priced)
         if gap <= NEAR:
             return related.joined_by(priced, violators(priced, slope.level(0.0), batch_size(r), gap))
     size = 4 * min(dimension(r), 750)
-    if peaked(pool.vectors):
+    if peaked(pool.vectors, pool.responses):
         # Where some arms stand out, an optimum has few times r of them.
         size = min(size, max(6 * r, 400))
-    chosen = first_arms(pool.vectors, size)
-    return WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
+    return pool.chosen(first_arms(pool.vectors, size, pool.responses))
 
 
 def _related(canonical: Canonical, start: Floats) -> WorkingSet | None:
     """The arms of a related design with the largest weights, and these; None where they hardly span."""
     index = largest_weights(start, MOST_ARMS * dimension(canonical.rank))
     vectors = canonical.whiten_arms(index)
-    nonzero = squares(vectors) > 0.0
-    index, vectors = index[nonzero], vectors[nonzero]
+    responses = canonical.problem.responses
+    nonzero = squared_norms(vectors, responses) > 0.0
+    index, vectors = index[nonzero], vectors[repeat_per_response(nonzero, vectors)]
     share = start.take(index)
     if not index.size:
         return None
     share = share / share.sum()
-    lower, info = dpotrf(combine(stacked(vectors).T, share, canonical.prior), lower=1)
-    return WorkingSet(index, vectors, share) if info == 0 and spans(lower) else None
+    lower, info = dpotrf(combine(vectors.T, share, canonical.prior), lower=1)
+    return WorkingSet(index, vectors, share, responses) if info == 0 and spans(lower) else None
 
 
 def _without_idle(working: WorkingSet, design: Corrected, gap: float) -> WorkingSet:
     """Once there are many arms, forget those without weight that are far from getting any."""
     keep = np.ones(working.size, dtype=bool)
-    if working.size > 2 * dimension(working.vectors.shape[-1]):
+    if working.size > 2 * dimension(working.vectors.shape[1]):
         keep = (design.weights > 0.0) | (design.relative > 1.0 - 3.0 * gap)
     return working.kept(keep, design.weights)

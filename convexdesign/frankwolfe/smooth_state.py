@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from convexdesign.frankwolfe.symmetric import columns, combine, dimension, inner, shifted_gram, summed, summed_blocks
+from convexdesign.arms.groups import sum_per_arm
+from convexdesign.frankwolfe.symmetric import columns, combine, dimension, inner, shifted_gram, sum_per_pair
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["At", "AverageState", "DState", "SmoothState", "average_state", "d_state"]
@@ -134,7 +135,7 @@ def d_state(arms: Floats, weights: Floats, prior: Floats | None = None) -> DStat
     if info:
         return None
     Y, _ = dtrtrs(factor, arms, lower=1)
-    q = summed(np.einsum("ij,ij->j", Y, Y), responses)
+    q = sum_per_arm(np.einsum("ij,ij->j", Y, Y), responses)
     if prior is not None:
         prior = _congruent(factor, prior)
         q = q + np.trace(prior)
@@ -186,11 +187,11 @@ class AverageState(_Whitened):
         """The Hessian's block for i in first and k in second."""
         k = self.responses
         Y, Z = columns(self.arms, first, k), columns(self.arms, second, k)
-        block = summed_blocks((Y.T @ Z) * ((self.aim.T @ Y).T @ (self.aim.T @ Z)), k)
+        block = sum_per_pair((Y.T @ Z) * ((self.aim.T @ Y).T @ (self.aim.T @ Z)), k)
         if self.prior is not None:
             mixed = self.prior @ self.aim
-            left = summed(np.einsum("ij,ij->j", self.aim.T @ Y, mixed.T @ Y), k)
-            right = summed(np.einsum("ij,ij->j", self.aim.T @ Z, mixed.T @ Z), k)
+            left = sum_per_arm(np.einsum("ij,ij->j", self.aim.T @ Y, mixed.T @ Y), k)
+            right = sum_per_arm(np.einsum("ij,ij->j", self.aim.T @ Z, mixed.T @ Z), k)
             block += left[:, None] + right + np.vdot(mixed, mixed)
         block *= 2.0
         return block
@@ -206,7 +207,7 @@ class AverageState(_Whitened):
             out = ((Y @ Y.transpose(0, 2, 1)) * (L @ L.transpose(0, 2, 1))).sum(axis=(1, 2))
         if self.prior is not None:
             mixed = self.prior @ self.aim
-            out += 2.0 * summed(np.einsum("ij,ij->j", image, mixed.T @ self.arms), k) + np.vdot(mixed, mixed)
+            out += 2.0 * sum_per_arm(np.einsum("ij,ij->j", image, mixed.T @ self.arms), k) + np.vdot(mixed, mixed)
         return np.asarray(2.0 * out)
 
 
@@ -222,7 +223,7 @@ def average_state(arms: Floats, aim: Floats, weights: Floats, prior: Floats | No
     Y, _ = dtrtrs(factor, arms, lower=1)
     R, _ = dtrtrs(factor, aim, lower=1)
     image = R.T @ Y
-    q = summed(np.einsum("ij,ij->j", image, image), responses)
+    q = sum_per_arm(np.einsum("ij,ij->j", image, image), responses)
     if prior is not None:
         prior = _congruent(factor, prior)
         q = q + float(np.vdot(R, prior @ R))

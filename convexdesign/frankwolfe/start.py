@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from convexdesign.arms.groups import stacked
+from convexdesign.arms.groups import squared_projections
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_smooth import correct_d
 from convexdesign.frankwolfe.pricing import Pricing, arm_pool
@@ -67,8 +67,8 @@ def first_members(
     """Arms and targets for the first master."""
     size = batch_size(canonical.rank)
     pool = arm_pool(canonical, arm_screen)
-    chosen, factor = _coarse_design(canonical, pool.vectors, max(2 * size, sizes.first_targets))
-    arms = WorkingSet(pool.index.take(chosen), pool.vectors.take(chosen, axis=0))
+    chosen, factor = _coarse_design(canonical, pool, max(2 * size, sizes.first_targets))
+    arms = pool.chosen(chosen)
     priced = targets.price(factor, 0.0)
     if canonical.problem.targets.m <= sizes.first_targets:
         # A zero target (an oracle's best item) wants nothing, and has no logarithm.
@@ -104,9 +104,7 @@ def balancing(arms: WorkingSet, targets: Floats, factor: Floats) -> Floats:
     from scipy.optimize import nnls
 
     assert arms.weights is not None
-    hits = ((stacked(arms.vectors) @ factor) @ (targets @ factor).T) ** 2
-    if arms.vectors.ndim == 3:
-        hits = hits.reshape(*arms.vectors.shape[:2], -1).sum(axis=1)
+    hits = squared_projections(arms.vectors @ factor, (targets @ factor).T, arms.responses)
     root = np.sqrt(arms.weights)
     size = float(hits.max(initial=0.0))
     alike = np.full(targets.shape[0], 1.0 / max(targets.shape[0], 1))
@@ -120,17 +118,17 @@ def balancing(arms: WorkingSet, targets: Floats, factor: Floats) -> Floats:
     return found / total if 0.0 < total < np.inf else alike
 
 
-def _coarse_design(canonical: Canonical, vectors: Floats, size: int) -> tuple[Indices, Floats]:
-    """About `size` arms, with the largest weights of a D-optimal design over those of high leverage, and its F, FF' = A^-1."""
-    r, n = canonical.rank, vectors.shape[0]
-    if n <= size:
-        return np.arange(n), np.eye(r)
-    pool = first_arms(vectors, 4 * min(dimension(r), 750))
-    vectors = vectors.take(pool, axis=0)
-    design = correct_d(vectors, COARSE_GAP, prior=canonical.prior)
-    lower, _ = dpotrf(combine(stacked(vectors).T, design.weights, canonical.prior), lower=1)
-    members = np.union1d(largest_weights(design.weights, size), spanning(vectors))
-    return pool.take(members), dtrtri(lower, lower=1)[0].T
+def _coarse_design(canonical: Canonical, pool: WorkingSet, size: int) -> tuple[Indices, Floats]:
+    """About `size` places in the pool, of largest weight in a D-optimal design over high leverages, and its F, FF' = A^-1."""
+    r, k = canonical.rank, pool.responses
+    if pool.size <= size:
+        return np.arange(pool.size), np.eye(r)
+    first = first_arms(pool.vectors, 4 * min(dimension(r), 750), k)
+    vectors = pool.chosen(first).vectors
+    design = correct_d(vectors, COARSE_GAP, prior=canonical.prior, responses=k)
+    lower, _ = dpotrf(combine(vectors.T, design.weights, canonical.prior), lower=1)
+    members = np.union1d(largest_weights(design.weights, size), spanning(vectors, k))
+    return first.take(members), dtrtri(lower, lower=1)[0].T
 
 
 def _started(canonical: Canonical, start: Start, screen: Screen) -> tuple[WorkingSet, Floats | None]:
@@ -143,7 +141,7 @@ def _started(canonical: Canonical, start: Start, screen: Screen) -> tuple[Workin
     weights[index] = start.weights[index]
     arms, lower = _weighted(canonical, index, weights)
     if lower is None or not spans(lower):
-        anchors = screen.candidates[spanning(screen.vectors)]
+        anchors = screen.candidates[spanning(screen.vectors, screen.responses)]
         arms, lower = _weighted(canonical, np.union1d(index, anchors), weights)
     return arms, None if lower is None else dtrtri(lower, lower=1)[0].T
 
@@ -153,8 +151,8 @@ def _weighted(canonical: Canonical, index: Indices, weights: Floats) -> tuple[Wo
     vectors = canonical.whiten_arms(index)
     share = weights.take(index)
     share = (1.0 - UNIFORM) * share / share.sum() + UNIFORM / share.size
-    lower, info = dpotrf(combine(stacked(vectors).T, share, canonical.prior), lower=1)
-    return WorkingSet(index, vectors, share), None if info else lower
+    lower, info = dpotrf(combine(vectors.T, share, canonical.prior), lower=1)
+    return WorkingSet(index, vectors, share, canonical.problem.responses), None if info else lower
 
 
 def spans(lower: Floats) -> bool:

@@ -18,32 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from convexdesign.arms.groups import repeat_per_response, rows_of_arms, sum_per_arm
 from convexdesign.typing import Floats
 
-__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "shifted_gram", "summed", "summed_blocks"]
+__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "shifted_gram", "sum_per_pair"]
 
 
-def summed(values: Floats, responses: int) -> Floats:
-    """The sums over each arm's columns, along the last axis."""
-    return values if responses == 1 else values.reshape(*values.shape[:-1], -1, responses).sum(axis=-1)
-
-
-def summed_blocks(matrix: Floats, responses: int) -> Floats:
+def sum_per_pair(matrix: Floats, responses: int) -> Floats:
     """The sums over each pair of arms' columns, (n, m) from (n k, m k)."""
-    return matrix if responses == 1 else summed(summed(matrix, responses).T, responses).T
+    return matrix if responses == 1 else sum_per_arm(sum_per_arm(matrix, responses).T, responses).T
 
 
 def combine(Y: Floats, x: Floats, prior: Floats | None = None) -> Floats:
     """sum_i x_i N_i for x (n,) >= 0, shape (r, r)."""
-    root = np.sqrt(x)
-    Z = Y * (root if x.size == Y.shape[1] else np.repeat(root, Y.shape[1] // x.size))
+    Z = Y * repeat_per_response(np.sqrt(x), Y.T)
     total: Floats = Z @ Z.T  # a product with its own transpose takes half the work
     return total if prior is None else total + x.sum() * prior
 
 
 def inner(Y: Floats, M: Floats, prior: Floats | None = None, responses: int = 1) -> Floats:
     """<N_i, M> for every arm and a symmetric M, shape (n,)."""
-    values = summed(np.einsum("ij,ij->j", Y, M @ Y), responses)
+    values = sum_per_arm(np.einsum("ij,ij->j", Y, M @ Y), responses)
     return values if prior is None else values + np.vdot(prior, M)
 
 
@@ -51,7 +46,7 @@ def gram(Y: Floats, prior: Floats | None = None, responses: int = 1) -> Floats:
     """<N_i, N_k>, shape (n, n): the squared inner products of the arms when there is no prior."""
     products: Floats = Y.T @ Y
     products *= products
-    products = summed_blocks(products, responses)
+    products = sum_per_pair(products, responses)
     if prior is not None:
         cross = inner(Y, prior, responses=responses)
         products += cross[:, None] + cross + np.vdot(prior, prior)
@@ -92,9 +87,7 @@ def shifted_gram(
 
 def columns(Y: Floats, index: NDArray[np.intp], responses: int = 1) -> Floats:
     """The arms at the indices, (r, k); gathered as rows of Y', which lie together in memory."""
-    if responses > 1:
-        index = (responses * index[:, None] + np.arange(responses)).ravel()
-    return Y.T.take(index, axis=0).T
+    return Y.T.take(rows_of_arms(index, responses), axis=0).T
 
 
 def coordinates(Y: Floats, prior: Floats | None = None, responses: int = 1) -> Floats:
@@ -103,7 +96,7 @@ def coordinates(Y: Floats, prior: Floats | None = None, responses: int = 1) -> F
     They are M_aa, then sqrt(2) M_ab for a < b, so that inner products of columns are traces of products.
     """
     rows, cols, factor = _index(Y.shape[0])
-    out = summed(Y[rows] * Y[cols], responses)
+    out = sum_per_arm(Y[rows] * Y[cols], responses)
     out *= factor[:, None]
     if prior is not None:
         out += (prior[rows, cols] * factor)[:, None]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import squares, stacked
+from convexdesign.arms.groups import repeat_per_response, rows_of_arms, squared_norms
 from convexdesign.frankwolfe.screen import Priced
 from convexdesign.frankwolfe.symmetric import coordinates, dimension
 from convexdesign.typing import Floats, Indices
@@ -27,12 +27,13 @@ SAME = 1e-13
 class WorkingSet:
     """Indices (k,), whitened vectors (k, r), and weights (k,) to start from, zero for those just added.
 
-    Arms with several responses are groups (k, l, r) of vectors.
+    Arms with several responses are as many vectors each.
     """
 
     index: Indices
     vectors: Floats
     weights: Floats | None = None
+    responses: int = 1
 
     @property
     def size(self) -> int:
@@ -41,8 +42,14 @@ class WorkingSet:
     def kept(self, members: NDArray[np.bool_], weights: Floats) -> WorkingSet:
         """The members marked, with these weights."""
         if members.all():
-            return WorkingSet(self.index, self.vectors, weights)
-        return WorkingSet(self.index[members], self.vectors[members], weights[members])
+            return replace(self, weights=weights)
+        rows = self.vectors[repeat_per_response(members, self.vectors)]
+        return WorkingSet(self.index[members], rows, weights[members], self.responses)
+
+    def chosen(self, places: Indices) -> WorkingSet:
+        """The members at these places, without weights."""
+        rows = self.vectors.take(rows_of_arms(places, self.responses), axis=0)
+        return WorkingSet(self.index.take(places), rows, None, self.responses)
 
     def joined_by(self, priced: Priced, chosen: Indices) -> WorkingSet:
         """With the chosen of the priced vectors that are not members yet, at weight zero."""
@@ -53,8 +60,9 @@ class WorkingSet:
         weights = np.zeros(self.size) if self.weights is None else self.weights
         return WorkingSet(
             np.concatenate([self.index, priced.index.take(chosen)]),
-            np.concatenate([self.vectors, priced.vectors.take(chosen, axis=0)]),
+            np.concatenate([self.vectors, priced.vectors.take(rows_of_arms(chosen, self.responses), axis=0)]),
             np.concatenate([weights, np.zeros(chosen.size)]),
+            self.responses,
         )
 
 
@@ -68,12 +76,12 @@ def violators(priced: Priced, level: float, limit: int, gap: float, factor: Floa
     if above.size > MOST_LOOKED_AT:
         above = above[np.argpartition(-priced.values.take(above), MOST_LOOKED_AT)[:MOST_LOOKED_AT]]
     order = above[np.argsort(-priced.values.take(above), kind="stable")]
-    unit = priced.vectors.take(order, axis=0)
+    unit = priced.vectors.take(rows_of_arms(order, priced.responses), axis=0)
     if factor is not None:
         unit = unit @ factor
-    if unit.ndim == 3:
+    if priced.responses > 1:
         # Groups are compared by the information they give, whose cosine is for single vectors that of these, squared.
-        unit = coordinates(stacked(unit).T, responses=unit.shape[1]).T
+        unit = coordinates(unit.T, responses=priced.responses).T
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
     apart = min(0.5, np.sqrt(max(gap, 0.0)) / 4.0)
     taken = most_apart(unit, apart, limit)
@@ -100,52 +108,51 @@ def most_apart(unit: Floats, apart: float, limit: int) -> Indices:
     return np.array(taken, dtype=np.intp)
 
 
-def first_arms(vectors: Floats, size: int) -> Indices:
+def first_arms(vectors: Floats, size: int, responses: int = 1) -> Indices:
     """Indices of about `size` arms to begin with, spanning if the arms do: those of high leverage |u_i|^2.
 
     Where leverages are flat, the highest say nothing and may be much alike, so a random choice among the upper half is
-    taken instead; the seed is fixed. vectors (n, r) in coordinates where a good design has information I.
+    taken instead; the seed is fixed. vectors (n responses, r) in coordinates where a good design has information I.
     """
-    n = vectors.shape[0]
+    n = vectors.shape[0] // responses
     if n <= size:
         return np.arange(n)
-    leverage = squares(vectors)
-    if not peaked(vectors):
+    leverage = squared_norms(vectors, responses)
+    if not peaked(vectors, responses):
         upper = np.flatnonzero(leverage >= np.median(leverage))
         chosen = np.random.default_rng(0).choice(upper, min(size, upper.size), replace=False)
     else:
         chosen = np.argpartition(-leverage, size - 1)[:size]
-    return np.union1d(chosen, spanning(vectors))
+    return np.union1d(chosen, spanning(vectors, responses))
 
 
-def peaked(vectors: Floats) -> bool:
+def peaked(vectors: Floats, responses: int = 1) -> bool:
     """Whether some leverages |u_i|^2 stand out, more than twice the median: only then do they say which arms matter."""
-    leverage = squares(vectors)
+    leverage = squared_norms(vectors, responses)
     return bool(leverage.max() > 2.0 * np.median(leverage))
 
 
-def spanning(vectors: Floats) -> Indices:
-    """Indices of r rows (n, r) that span as far as the rows do, large and well apart, by QR with pivoting; or of groups."""
-    r = vectors.shape[-1]
+def spanning(vectors: Floats, responses: int = 1) -> Indices:
+    """Indices of r arms (n, r), or fewer of several responses, that span as far as all do, large and well apart, by QR."""
+    r = vectors.shape[1]
     size = max(500, 4 * r)
-    if vectors.shape[0] > size:
+    if vectors.shape[0] > size * responses:
         # Pivoting over the longest rows usually suffices, and costs little.
-        length = squares(vectors)
+        length = squared_norms(vectors, responses)
         longest = np.argpartition(-length, size - 1)[:size]
-        pivots, full = _pivots(vectors.take(longest, axis=0))
+        pivots, full = _pivots(vectors.take(rows_of_arms(longest, responses), axis=0), responses)
         if full:
             return longest.take(pivots)
-    return _pivots(vectors)[0]
+    return _pivots(vectors, responses)[0]
 
 
-def _pivots(vectors: Floats) -> tuple[Indices, bool]:
-    r = vectors.shape[-1]
-    rows = stacked(vectors)
-    triangle, order = scipy.linalg.qr(rows.T, mode="r", pivoting=True, check_finite=False)
+def _pivots(vectors: Floats, responses: int) -> tuple[Indices, bool]:
+    r = vectors.shape[1]
+    triangle, order = scipy.linalg.qr(vectors.T, mode="r", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diagonal(triangle))
     full = diagonal.size == r and bool(diagonal[-1] > 1e-3 * diagonal[0])
-    if vectors.ndim == 3:
-        return np.unique(order[:r] // vectors.shape[1]), full
+    if responses > 1:
+        return np.unique(order[:r] // responses), full
     return np.asarray(order[:r], dtype=np.intp), full
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from convexdesign.arms.groups import grouped
 from convexdesign.design import Design
 from convexdesign.digest import array_digest
 from convexdesign.evaluation import evaluate
@@ -109,7 +110,9 @@ def thinned(design: Design) -> Allocation:
     if support.size <= r * (r + 1) // 2 + 1:
         return Allocation(design.weights, design.value, design.lower_bound)
     weights = np.zeros(design.weights.size)
-    weights[support] = sparsify(canonical.whiten_arms(support), design.weights[support])
+    weights[support] = sparsify(
+        grouped(canonical.whiten_arms(support), canonical.problem.responses), design.weights[support]
+    )
     weights /= weights.sum()
     weights.flags.writeable = False
     return Allocation(weights, evaluate(canonical, weights).value, design.lower_bound)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.arms.groups import spread, stacked
+from convexdesign.arms.groups import repeat_per_response, sum_per_arm
+from convexdesign.arms.read import read_groups
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import arm_names, checked_weights
 from convexdesign.plotting.canvas import axes_or_new, finished, legend_columns, name_arms
@@ -63,7 +64,7 @@ def sensitivity(
     ----------
     arms : array_like, shape (n, d) or (n, r, d)
         Rows y_i = x_i/s_i, already divided by the noise's standard deviation; of arms with r responses their whitened
-        rows, as `problem.arms.take` gives them, over which the sensitivity sums.
+        rows, over which the sensitivity sums.
     weights : array_like, shape (n,)
         The design.
     M : array_like, shape (d, d), optional
@@ -87,18 +88,16 @@ def sensitivity(
     >>> sensitivity([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5])
     array([2., 2.])
     """
-    Y = np.asarray(arms, dtype=np.float64)
-    if Y.ndim not in (2, 3) or not np.all(np.isfinite(Y)):
-        raise InputError(f"arms must be a finite matrix with one row an arm, got shape {Y.shape}")
+    Y, responses = read_groups(arms)
     w = checked_weights(weights)
-    if w.size != len(Y):
-        raise InputError(f"{w.size} weights for {len(Y)} arms; give one weight an arm")
-    A = stacked(Y).T @ (stacked(Y) * spread(w, Y)[:, None])
+    if w.size * responses != len(Y):
+        raise InputError(f"{w.size} weights for {len(Y) // responses} arms; give one weight an arm")
+    A = Y.T @ (Y * repeat_per_response(w, Y)[:, None])
     if prior is not None:
         A = A + np.asarray(prior, dtype=np.float64)
     C = np.linalg.pinv(A, rcond=1e-12, hermitian=True)
     middle = C if M is None else C @ np.asarray(M, dtype=np.float64) @ C
-    return np.asarray(((Y @ middle) * Y).reshape(len(Y), -1).sum(axis=1))
+    return sum_per_arm(((Y @ middle) * Y).sum(axis=1), responses)
 
 
 def equivalence_data(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.arms.groups import ResponseRows, has_responses, read_arms, read_noise, spread, stacked
+from convexdesign.arms.groups import repeat_per_response
+from convexdesign.arms.noise import read_noise
+from convexdesign.arms.read import has_responses, read_arms
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import checked_weights
 from convexdesign.plotting.canvas import axes_or_new, finished
@@ -117,13 +119,13 @@ def ellipse_data(
 def _information(arms: ArrayLike, w: Floats, noise_variance: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
     """What is measured: vectors (k, 2), their weights (k,), and sum_i w_i x_i x_i' / s_i^2."""
     rows = read_arms(arms) if has_responses(arms) else None
-    X = plane(rows.vectors.values if isinstance(rows, ResponseRows) else arms if rows is None else rows.values, "arms")
+    X = plane(arms if rows is None else rows.vectors.values, "arms")
     n = len(X) if rows is None else rows.n
     if w.size != n:
         raise InputError(f"{w.size} weights for {n} arms; give one weight an arm")
-    if isinstance(rows, ResponseRows):
-        Y = read_noise(noise_variance, rows)[1].take(np.arange(n))
-        return X, w[rows.places[0]], stacked(Y).T @ (stacked(Y) * spread(w, Y)[:, None])
+    if rows is not None and rows.responses > 1:
+        Y = read_noise(noise_variance, rows).divided().take(np.arange(n))
+        return X, w[rows.places[0]], Y.T @ (Y * repeat_per_response(w, Y)[:, None])
     return X, w, X.T @ (X * (w / variances(noise_variance, n))[:, None])
 
 

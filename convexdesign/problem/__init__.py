@@ -1,7 +1,6 @@
 """Design problems as values: arms and targets as oracles, criteria, the feasible weights, and the canonical form."""
 
 from convexdesign.arms.blocks import BlockArms
-from convexdesign.arms.groups import ResponseArms
 from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.canonical import Canonical, canonicalise
 from convexdesign.problem.pairs import PairTargets
@@ -17,7 +16,6 @@ __all__ = [
     "Criterion",
     "DesignProblem",
     "PairTargets",
-    "ResponseArms",
     "ScaledArms",
     "Targets",
     "VectorTargets",

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import spread, stacked
+from convexdesign.arms.groups import repeat_per_response
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem.compensated import product
 from convexdesign.problem.coordinates import (
@@ -139,12 +139,13 @@ class Canonical:
         """
         if not self.problem.weight_set.is_simplex or self.problem.arms.n > MERGE_LIMIT:
             return np.arange(self.problem.arms.n)
-        arms = self.problem.arms.take(np.arange(self.problem.arms.n)) @ self.basis
-        return _longest_of_each_direction(arms if arms.ndim == 2 else _information_coordinates(arms))
+        arms = self.whiten_arms(np.arange(self.problem.arms.n))
+        responses = self.problem.responses
+        return _longest_of_each_direction(arms if responses == 1 else _information_coordinates(arms, responses))
 
     @cached_property
     def arms(self) -> Floats:
-        """The whitened arms u_i at the indices `merged`, (k, r) or groups; SolverError where they are too many to hold."""
+        """The whitened arms u_i at the indices `merged`, rows as `Arms.take`; SolverError where they are too many to hold."""
         if self.problem.arms.n * self.problem.responses * self.rank > MOST_ENTRIES:
             raise SolverError(
                 f"a conic program holds all arms in memory, and {self.problem.arms.n} in {self.rank} dimensions are too "
@@ -154,7 +155,7 @@ class Canonical:
 
     @cached_property
     def sizes(self) -> Floats:
-        """|y_ik| of all arms, (n, d) or groups: for few of them."""
+        """|y_ik| of the rows of all arms: for few of them."""
         return np.abs(self.problem.arms.take(np.arange(self.problem.arms.n)))
 
     @cached_property
@@ -171,11 +172,11 @@ class Canonical:
         for start in range(0, support.size, step):
             part = support[start : start + step]
             U = self.whiten_arms(part)
-            A += (stacked(U).T * spread(weights.take(part), U)) @ stacked(U)
+            A += (U.T * repeat_per_response(weights.take(part), U)) @ U
         return A
 
     def whiten_arms(self, index: Indices) -> Floats:
-        """u_i = W'y_i at the indices, (k, r); of arms with several responses their groups, (k, responses, r)."""
+        """u_i = W'y_i at the indices, rows (k, r); of arms with several responses (k responses, r)."""
         return self.problem.arms.take(index) @ self.basis
 
     def whiten_targets(self, index: Indices) -> Floats:
@@ -273,7 +274,7 @@ def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
     allowed = problem.weight_set.allowed(arms.n)
     # An arm that may have no weight is as good as not there, but for its place.
     sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)
-    return sample, len(held), np.vstack([held, stacked(arms.take(sample))])
+    return sample, len(held), np.vstack([held, arms.take(sample)])
 
 
 def _refuse_unsquarable(rows: Floats) -> None:
@@ -374,18 +375,19 @@ def _refuse_aliased(
 
 
 def _extent(rows: Floats) -> Floats:
-    return np.asarray(np.abs(stacked(rows)).max(axis=0))
+    return np.asarray(np.abs(rows).max(axis=0))
 
 
-def _information_coordinates(arms: Floats) -> Floats:
-    """The entries of sum_k u_ik u_ik' for every group (n, r, d), as rows: proportional where one arm does for both.
+def _information_coordinates(arms: Floats, responses: int) -> Floats:
+    """The entries of sum_k u_ik u_ik' for every arm, as rows: proportional where one arm does for both.
 
     Where they are too many, the responses one after the other: then only arms whose responses are proportional are.
     """
-    rows, columns = np.triu_indices(arms.shape[2])
-    if len(arms) * rows.size > MOST_ENTRIES:
-        return arms.reshape(len(arms), -1)
-    return np.asarray((arms.transpose(0, 2, 1) @ arms)[:, rows, columns])
+    rows, columns = np.triu_indices(arms.shape[1])
+    groups = arms.reshape(-1, responses, arms.shape[1])
+    if len(groups) * rows.size > MOST_ENTRIES:
+        return groups.reshape(len(groups), -1)
+    return np.asarray((groups.transpose(0, 2, 1) @ groups)[:, rows, columns])
 
 
 def _longest_of_each_direction(rows: Floats) -> Indices:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import positive
-from convexdesign.arms.groups import ResponseRows, read_noise, spread, stacked
 from convexdesign.arms.labels import ARMS, default_names, in_order, order_of
+from convexdesign.arms.noise import Noise, per_planned, read_noise
 from convexdesign.arms.read import Rows, read_positive, read_rows, read_vector
-from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
+from convexdesign.arms.source import Arms, ScaledArms
 from convexdesign.errors import InputError
 from convexdesign.problem.psd import read_psd, read_square
 from convexdesign.problem.weights import WeightSet, read_weight_set
@@ -25,7 +25,6 @@ __all__ = ["Common", "ReadCommon", "read_common", "spelt_out", "with_common_para
 Constructor = TypeVar("Constructor", bound=Callable[..., Any])
 
 
-NOISE_REMEDY = "a variance must be positive (an arm without noise would decide everything at once)"
 # Rows of information held are kept up to so many entries; of more, the matrix that they make.
 MOST_HELD = 2**20
 PER_ARM = ("noise_variance", "costs", "existing_counts", "min_weight", "max_weight")
@@ -116,12 +115,8 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
     n = rows.n
     common = common | _without_labels(rows, common)  # type: ignore[assignment]
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
-    variance, price, arms = _noise(rows, common.get("noise_variance"))
-    prior, held, n_new = _prior(arms, price, common)
-    if costs is not None:
-        price = costs if price is None else price * costs
-    if price is not None:
-        arms = ScaledArms(arms, 1.0 / np.sqrt(price))
+    noise = read_noise(common.get("noise_variance"), rows)
+    prior, held, n_new = _prior(noise, common)
     weight_set = read_weight_set(
         n, common.get("min_weight"), common.get("max_weight"), common.get("inequalities"), common.get("constraints")
     )
@@ -133,7 +128,7 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
     for name in ("existing_counts", "prior_information"):
         if name in given:
             given[name] = np.asarray(given[name], dtype=float)
-    return ReadCommon(variance, costs, arms, prior, held, n_new or 1.0, weight_set, given)
+    return ReadCommon(noise.given, costs, noise.divided(costs), prior, held, n_new or 1.0, weight_set, given)
 
 
 def _without_labels(rows: Rows, common: Common) -> dict[str, Any]:
@@ -166,18 +161,7 @@ def _inequalities(rows: Rows, given: Any) -> tuple[Any, Any]:
     return values, h
 
 
-def _noise(rows: Rows, given: ArrayLike | None) -> tuple[Floats | None, Floats | None, Arms]:
-    """The noise as it is kept, and arms with the variances (n,) by which they have yet to be divided (None: by one)."""
-    if isinstance(rows, ResponseRows):
-        noise, arms = read_noise(given, rows)
-        return noise, None, arms
-    variance = read_positive(given, "noise_variance", rows.n, NOISE_REMEDY)
-    return variance, variance, rows.source
-
-
-def _prior(
-    arms: Arms, variance: Floats | None, common: Common
-) -> tuple[Floats | None, ScaledArms | None, float | None]:
+def _prior(noise: Noise, common: Common) -> tuple[Floats | None, ScaledArms | None, float | None]:
     """A0 = information held / n_new (d, d), None where there is none, as rows where it came as counts, and n_new."""
     information, counts, n_new = (common.get(k) for k in ("prior_information", "existing_counts", "n_new"))
     if information is not None and counts is not None:
@@ -190,28 +174,12 @@ def _prior(
         raise InputError("n_new is missing: how many new measurements are planned beside the information held?")
     planned = positive(n_new, "n_new", "give a positive number of planned measurements")
     if counts is None:
-        held = read_psd(information, "prior_information", arms.d)
-        return (_divided(held, planned) if held.any() else None), None, planned
-    rows = _from_counts(arms, variance, read_vector(counts, "existing_counts", arms.n), planned)
+        held = read_psd(information, "prior_information", noise.rows.d)
+        return (per_planned(held, planned) if held.any() else None), None, planned
+    pulls = read_vector(counts, "existing_counts", noise.rows.n)
+    bad = np.flatnonzero((pulls < 0) | (pulls != np.floor(pulls)))
+    if bad.size:
+        raise InputError(f"existing_counts[{bad[0]}] is {pulls[bad[0]]:g}; counts are whole numbers, zero or more")
+    rows = noise.pulled(pulls, planned)
     Y = rows.take(np.arange(rows.n))
     return (Y.T @ Y if Y.any() else None), (rows if Y.size <= MOST_HELD else None), planned
-
-
-def _from_counts(arms: Arms, variance: Floats | None, counts: Floats, planned: float) -> ScaledArms:
-    """Rows y with A0 = sum y y'."""
-    bad = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
-    if bad.size:
-        raise InputError(f"existing_counts[{bad[0]}] is {counts[bad[0]]:g}; counts are whole numbers, zero or more")
-    pulled = np.flatnonzero(counts)
-    X = arms.take(pulled)
-    effort = counts[pulled] if variance is None else counts[pulled] / variance[pulled]
-    return ScaledArms(ArrayArms(stacked(X)), np.sqrt(_divided(spread(effort, X), planned)))
-
-
-def _divided(held: Floats, planned: float) -> Floats:
-    """What is held per measurement planned; InputError where that overflows."""
-    with np.errstate(over="ignore"):
-        share = held / planned
-    if not np.isfinite(share).all():
-        raise InputError(f"n_new is {planned:g}; the information held, divided by it, overflows; give a larger n_new")
-    return np.asarray(share)

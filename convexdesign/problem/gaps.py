@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from convexdesign.arms.read import Rows
-from convexdesign.arms.source import per_row
+from convexdesign.arms.source import per_arm
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats
 
@@ -16,13 +16,13 @@ __all__ = ["gaps_to_best", "name_of", "rounding", "scores"]
 
 def scores(items: Rows, theta: Floats) -> Floats:
     """z'theta of every item, shape (k,)."""
-    return per_row(items.source, partial(_products, theta=theta))
+    return per_arm(items.source, partial(_products, theta=theta))
 
 
 def rounding(items: Rows, theta: Floats) -> Floats:
     """A bound on the rounding error of each z'theta: gaps below it cannot be told from ties."""
     eps = 2.0 * np.finfo(float).eps
-    return eps * per_row(items.source, partial(_absolute_products, theta=np.abs(theta)))
+    return eps * per_arm(items.source, partial(_absolute_products, theta=np.abs(theta)))
 
 
 def gaps_to_best(items: Rows, theta: Floats) -> tuple[Floats, int]:
@@ -32,7 +32,7 @@ def gaps_to_best(items: Rows, theta: Floats) -> tuple[Floats, int]:
         raise InputError("items has one row; a best-arm oracle needs at least two items")
     best = int(np.argmax(values))
     # Subtracting first keeps the digits that nearly equal scores would lose.
-    gaps = per_row(items.source, partial(_gaps, best=items.source.take(np.array([best]))[0], theta=theta))
+    gaps = per_arm(items.source, partial(_gaps, best=items.source.take(np.array([best]))[0], theta=theta))
     error = rounding(items, theta)
     tied = np.flatnonzero(gaps <= error + error[best])
     if tied.size > 1:

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric, real, shown
-from convexdesign.arms.groups import ResponseRows, read_arms
 from convexdesign.arms.labels import COORDINATES, Labelled, in_order
-from convexdesign.arms.read import Rows, aligned, read_rows, read_vector
+from convexdesign.arms.read import Rows, aligned, read_arms, read_rows, read_vector
 from convexdesign.arms.source import Arms, LiftedArms, ScaledArms
 from convexdesign.deprecation import deprecated
 from convexdesign.errors import InputError
@@ -272,7 +271,7 @@ class DesignProblem:
         3.0
         """
         rows = read_arms(arms)
-        if isinstance(rows, ResponseRows):
+        if rows.responses > 1:
             raise InputError(
                 f"the arms have {rows.responses} responses each; phi(x) models the variance of one response: pass one vector "
                 "per arm, (n, d), such as those of one response"
@@ -816,7 +815,7 @@ setattr(  # noqa: B010
 
 def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
     rows = read_arms(arms)
-    if items is None and isinstance(rows, ResponseRows):
+    if items is None and rows.responses > 1:
         raise InputError(
             f"the arms have {rows.responses} responses each and are no items; say which vectors to compare: items= (k, d)"
         )
@@ -825,7 +824,7 @@ def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
 
 def _own_targets(rows: Rows) -> VectorTargets:
     """The arms themselves as targets, or every response of theirs."""
-    if isinstance(rows, ResponseRows):
+    if rows.responses > 1:
         return ResponseTargets(rows.vectors, *rows.places)
     return VectorTargets(rows.source, rows.names, noun="arm")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convexdesign.arms.groups import ResponseArms, stacked
+from convexdesign.arms.groups import repeat_per_response
 from convexdesign.arms.source import Arms, ArrayArms, LiftedArms, ScaledArms
 from convexdesign.problem.compensated import congruence, difference, product, product_error
 from convexdesign.problem.held import held_exactly
@@ -42,9 +42,9 @@ def precise_rows(arms: Arms, basis: Floats, index: Indices) -> Floats:
     """
     if isinstance(arms, ScaledArms):
         scale = arms.scale.take(index)
-        image = product(stacked(arms.arms.take(index)), basis)
-        return np.asarray(image * np.repeat(scale, len(image) // max(scale.size, 1))[:, None])
-    return product(stacked(arms.take(index)), basis)
+        image = product(arms.arms.take(index), basis)
+        return np.asarray(image * repeat_per_response(scale, image)[:, None])
+    return product(arms.take(index), basis)
 
 
 def as_given(problem: DesignProblem, index: Indices) -> tuple[Floats, ...]:
@@ -56,9 +56,7 @@ def as_given(problem: DesignProblem, index: Indices) -> tuple[Floats, ...]:
     if problem.prior is not None and problem.held is not None:
         index = np.append(index, _counted(problem))
     lifted = problem.kind == "variance-g-optimal" and problem.arms.d == _lifted_width(problem)
-    parts: tuple[Floats, ...] = (
-        _in_parts(problem.stated.arms.source.take(index)) if lifted else (stacked(arms.take(index)),)
-    )
+    parts: tuple[Floats, ...] = _in_parts(problem.stated.arms.source.take(index)) if lifted else (arms.take(index),)
     if problem.prior is None or problem.held is not None:
         return parts
     matrix = np.asarray(problem.stated.prior_information, dtype=float)
@@ -130,9 +128,6 @@ def restate(problem: DesignProblem, basis: Floats) -> DesignProblem | None:
 def _arms(arms: Arms, basis: Floats, lifted: Arms | None = None) -> Arms:
     if isinstance(arms, ScaledArms):
         return ScaledArms(_arms(arms.arms, basis, lifted), arms.scale)
-    if isinstance(arms, ResponseArms):
-        shape = (*arms.rows.shape[:2], basis.shape[1])
-        return ResponseArms(product(stacked(arms.rows), basis).reshape(shape), arms.names)
     return _rows(arms, basis) if lifted is None else lifted
 
 
@@ -142,9 +137,9 @@ def _rows(rows: Arms, basis: Floats, origin: Floats | None = None) -> Arms:
 
 
 def _mapped(rows: Arms, image: Callable[[Floats], Floats], r: int) -> Arms:
-    if rows.n * rows.d > MOST_ENTRIES:
+    if rows.n * rows.responses * rows.d > MOST_ENTRIES:
         return LiftedArms(rows, image, r)
-    return ArrayArms(image(rows.take(np.arange(rows.n))), rows.names)
+    return ArrayArms(image(rows.take(np.arange(rows.n))), rows.names, rows.responses)
 
 
 def _image(rows: Floats, *, basis: Floats, origin: Floats | None) -> Floats:

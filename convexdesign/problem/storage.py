@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import ResponseRows, read_arms
-from convexdesign.arms.read import Rows, read_rows
+from convexdesign.arms.read import Rows, read_arms, read_rows
 from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.files import open_array
@@ -106,16 +105,17 @@ def _rows_to_json(rows: Rows, name: str, beside: Path) -> dict[str, Any]:
     out: dict[str, Any] = {} if rows.names is None else {"names": list(rows.names)}
     if rows.columns is not None:
         out["columns"] = list(rows.columns)
-    if isinstance(rows, ResponseRows) and rows.counts is not None:
+    if rows.counts is not None:
         out["responses"] = rows.counts.tolist()
     if not isinstance(rows.held, np.ndarray):
         raise InputError(
             f"{rows.held!r} cannot be saved: a file cannot hold a function or a cluster's data. Write the {name} to an NPY "
             "file and solve with np.load(path, mmap_mode='r'), or keep the weights alone: np.save(path, design.weights)"
         )
-    if rows.held.size <= INLINE_ENTRIES:
-        return out | {"values": rows.held.tolist()}
-    return out | _store(rows.held, name, beside)
+    values = rows.values
+    if values.size <= INLINE_ENTRIES:
+        return out | {"values": values.tolist()}
+    return out | _store(values, name, beside)
 
 
 def _rows_from_json(data: dict[str, Any], name: str, beside: Path) -> Rows:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arms.read import Rows
-from convexdesign.arms.source import Arms, ArrayArms, per_row, quadratic_rows
+from convexdesign.arms.source import Arms, ArrayArms, largest, per_arm, quadratic_rows
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["ResponseTargets", "Targets", "VectorTargets"]
@@ -101,15 +101,16 @@ class VectorTargets:
         if self.offset is None:
             out = self.source.quadratic(factor)
         else:
-            out = per_row(self.source, partial(quadratic_rows, factor=factor, origin=self.offset))
+            out = per_arm(self.source, partial(quadratic_rows, factor=factor, origin=self.offset))
         if self.factor is not None:
             out *= self.factor
             out *= self.factor
         return out
 
     def worst(self, factor: Floats, k: int = 1) -> tuple[Indices, Floats]:
-        values = self.values(factor)
-        return largest(values, k)
+        if self.offset is None and self.factor is None:
+            return self.source.largest(factor, k)
+        return largest(self.values(factor), k)
 
     def size(self, factor: Floats) -> float:
         step = 1 + self.m * self.d // SIZE_ENTRIES
@@ -168,15 +169,3 @@ def _shares_outside(
     if factor is not None:
         part = np.where(factor == 0, 0.0, part)
     return np.asarray(np.divide(part, length, out=np.where(part > 0, np.inf, 0.0), where=length > 0))
-
-
-def largest(values: Floats, k: int) -> tuple[Indices, Floats]:
-    """The indices of the k largest entries, largest first, and the entries."""
-    if k == 1:
-        top = np.array([np.argmax(values)])
-    elif k >= values.size:
-        top = np.argsort(-values, kind="stable")
-    else:
-        top = np.argpartition(-values, k - 1)[:k]
-        top = top[np.argsort(-values[top], kind="stable")]
-    return top, values[top]

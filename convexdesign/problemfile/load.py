@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from convexdesign.arguments import to_path
-from convexdesign.arms.groups import ResponseRows, read_arms
 from convexdesign.arms.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
-from convexdesign.arms.read import Rows, read_rows
+from convexdesign.arms.read import Rows, read_arms, read_rows
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.kinds import KINDS
@@ -158,10 +157,10 @@ def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
         given = getattr(document, field)
         if given is None:
             continue
-        if field == "noise_variance" and isinstance(arms, ResponseRows):
+        if field == "noise_variance" and arms.responses > 1:
             out[field] = read.noise(given, arms)
         elif field == "Sigma":
-            if isinstance(arms, ResponseRows):
+            if arms.responses > 1:
                 raise InputError(
                     f"{read.path}: Sigma gives an arm x the variance x' Sigma x, but these arms have {arms.responses} "
                     "responses each; give noise_variance, a variance for each response or a covariance matrix for each arm"
@@ -273,7 +272,7 @@ class _Reader:
             return self.matrix("arms", given, names)
         return rows if names is None else self._named("arms", rows, names)
 
-    def noise(self, given: Any, arms: ResponseRows) -> Any:
+    def noise(self, given: Any, arms: Rows) -> Any:
         """The noise of arms with several responses: a number, or lists of any depth, or a file."""
         if isinstance(given, float | int):
             return float(given)

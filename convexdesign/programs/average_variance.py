@@ -20,7 +20,11 @@ __all__ = ["average_variance"]
 
 
 def average_variance(
-    arms: Floats, aim: Floats, prior: Floats | None = None, constrain: Constrain | None = None
+    arms: Floats,
+    aim: Floats,
+    prior: Floats | None = None,
+    constrain: Constrain | None = None,
+    responses: int = 1,
 ) -> Program:
     """min tr(L' A(w)^-1 L)  subject to  A(w) = A0 + sum_i w_i u_i u_i',  w in W;  M = LL', L = aim (r, k).
 
@@ -32,7 +36,7 @@ def average_variance(
 
     Source: Boyd and Vandenberghe, Convex Optimization (2004), section 7.5.2.
     """
-    w, members = simplex(len(arms), constrain)
+    w, members = simplex(len(arms) // responses, constrain)
     A, definition = information(arms, prior, w)
     problem = cp.Problem(cp.Minimize(cp.matrix_frac(aim, A)), [*definition, *members])
 

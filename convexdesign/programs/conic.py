@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from convexdesign.arms.groups import rows_of_arms
 from convexdesign.certificate import evaluate
 from convexdesign.errors import SolverError
 from convexdesign.outcome import Outcome, Report
@@ -70,7 +71,9 @@ def solve_conic(
             require_memory(size, alternative(canonical))
             if trace.time_left is not None and size.seconds_per_iteration > trace.time_left:
                 raise TimeUp(f"one step would take about {size.seconds_per_iteration:.2g} s, longer than the time left")
-            program = builds[attempt.formulation](canonical.arms[arms], targets, feasible)
+            program = builds[attempt.formulation](
+                canonical.arms[rows_of_arms(arms, problem.responses)], targets, feasible
+            )
             run(program, attempt.backend, attempt.accuracy, trace.time_left, size)
         except TimeUp as error:
             failures.append(f"{attempt.formulation} on {error}")

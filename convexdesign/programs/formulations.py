@@ -24,33 +24,33 @@ Build = Callable[[Floats, Indices, Constrain | None], Program]
 
 def formulations_of(canonical: Canonical) -> Mapping[str, Build]:
     """The formulations of the problem's criterion by name, in whitened coordinates."""
-    prior = canonical.prior
+    prior, k = canonical.prior, canonical.problem.responses
     match canonical.problem.criterion:
         case Criterion.MINIMAX:
             whiten = canonical.whiten_targets
             builds: dict[str, Build] = {
-                "socp": lambda U, J, W: socp(U, whiten(J), prior, W),
-                "sdp": lambda U, J, W: sdp(U, whiten(J), prior, W),
-                "matrix-fractional": lambda U, J, W: matrix_fractional(U, whiten(J), prior, W),
+                "socp": lambda U, J, W: socp(U, whiten(J), prior, W, k),
+                "sdp": lambda U, J, W: sdp(U, whiten(J), prior, W, k),
+                "matrix-fractional": lambda U, J, W: matrix_fractional(U, whiten(J), prior, W, k),
             }
             if canonical.problem.weight_set.is_simplex:
-                builds["dual-socp"] = lambda U, J, W: dual_socp(U, whiten(J), prior, W)
+                builds["dual-socp"] = lambda U, J, W: dual_socp(U, whiten(J), prior, W, k)
             if canonical.problem.is_kiefer_wolfowitz:
-                builds["log-det"] = lambda U, _, W: log_det(U, prior, W)
+                builds["log-det"] = lambda U, _, W: log_det(U, prior, W, k)
             return builds
         case Criterion.D:
-            return {"log-det": lambda U, _, W: log_det(U, prior, W)}
+            return {"log-det": lambda U, _, W: log_det(U, prior, W, k)}
         case Criterion.DS:
             # Only the span of what is of interest matters for the weights, and solvers want it orthonormal.
             interest = orthonormal(canonical.aim)
-            return {"log-det": lambda U, _, W: interest_log_det(U, interest, prior, W)}
+            return {"log-det": lambda U, _, W: interest_log_det(U, interest, prior, W, k)}
         case Criterion.AVERAGE:
             aim = canonical.aim / np.linalg.norm(canonical.aim)  # the unit of the variance is free
-            return {"matrix-fractional": lambda U, _, W: average_variance(U, aim, prior, W)}
+            return {"matrix-fractional": lambda U, _, W: average_variance(U, aim, prior, W, k)}
         case Criterion.E:
             metric = canonical.aim @ canonical.aim.T
             metric /= np.linalg.norm(metric, 2)  # the unit of lambda is free, and solvers want it near one
-            return {"sdp": lambda U, _, W: least_eigenvalue(U, metric, prior, W)}
+            return {"sdp": lambda U, _, W: least_eigenvalue(U, metric, prior, W, k)}
     raise AssertionError(canonical.problem.criterion)
 
 

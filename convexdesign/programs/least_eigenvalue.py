@@ -12,7 +12,11 @@ __all__ = ["least_eigenvalue"]
 
 
 def least_eigenvalue(
-    arms: Floats, metric: Floats, prior: Floats | None = None, constrain: Constrain | None = None
+    arms: Floats,
+    metric: Floats,
+    prior: Floats | None = None,
+    constrain: Constrain | None = None,
+    responses: int = 1,
 ) -> Program:
     """max lam  subject to  A(w) - lam N psd,  w in W;  N = metric (r, r) positive definite.
 
@@ -22,8 +26,8 @@ def least_eigenvalue(
 
     Source: Boyd and Vandenberghe, Convex Optimization (2004), section 7.5.2.
     """
-    r = arms.shape[-1]
-    w, members = simplex(len(arms), constrain)
+    r = arms.shape[1]
+    w, members = simplex(len(arms) // responses, constrain)
     A, definition = information(arms, prior, w)
     lam = cp.Variable(name="lam")
     inequality = A - lam * metric >> 0

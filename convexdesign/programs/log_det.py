@@ -19,7 +19,9 @@ from convexdesign.typing import Floats
 __all__ = ["interest_log_det", "log_det"]
 
 
-def log_det(arms: Floats, prior: Floats | None = None, constrain: Constrain | None = None) -> Program:
+def log_det(
+    arms: Floats, prior: Floats | None = None, constrain: Constrain | None = None, responses: int = 1
+) -> Program:
     """max log det A(w)  subject to  w in W: the smallest confidence ellipsoid.
 
     Without prior information and over the whole simplex the same weights minimise the largest variance of the arms
@@ -34,7 +36,7 @@ def log_det(arms: Floats, prior: Floats | None = None, constrain: Constrain | No
     Journal on Matrix Analysis and Applications 19 (1998); J. Kiefer and J. Wolfowitz, The equivalence of two extremum
     problems, Canadian Journal of Mathematics 12 (1960).
     """
-    w, members = simplex(arms.shape[0], constrain)
+    w, members = simplex(len(arms) // responses, constrain)
     A, definition = information(arms, prior, w)
     objective = cp.log_det(A)
 
@@ -43,13 +45,17 @@ def log_det(arms: Floats, prior: Floats | None = None, constrain: Constrain | No
         problem,
         weights=lambda: normalised(w.value),
         multipliers=lambda: normalised(w.value),
-        vectors=lambda: psd_root(price_of_information(definition[0].dual_value, arms.shape[-1])),
+        vectors=lambda: psd_root(price_of_information(definition[0].dual_value, arms.shape[1])),
         value=lambda: float(objective.value),
     )
 
 
 def interest_log_det(
-    arms: Floats, interest: Floats, prior: Floats | None = None, constrain: Constrain | None = None
+    arms: Floats,
+    interest: Floats,
+    prior: Floats | None = None,
+    constrain: Constrain | None = None,
+    responses: int = 1,
 ) -> Program:
     """max log det Z  subject to  A(w) - K Z K' psd,  w in W;  K = interest (r, s), Z (s, s) symmetric.
 
@@ -62,14 +68,14 @@ def interest_log_det(
 
     Source: Pukelsheim, Optimal Design of Experiments (2006), sections 3.2 and 3.11.
     """
-    w, members = simplex(len(arms), constrain)
+    w, members = simplex(len(arms) // responses, constrain)
     A, definition = information(arms, prior, w)
     Z = cp.Variable((interest.shape[1],) * 2, symmetric=True, name="Z")
     fits = A - interest @ Z @ interest.T >> 0
 
     def vectors() -> Floats:
         dual = fits.dual_value
-        root = psd_root(np.full((arms.shape[-1],) * 2, np.nan) if dual is None else np.asarray(dual, dtype=float))
+        root = psd_root(np.full((arms.shape[1],) * 2, np.nan) if dual is None else np.asarray(dual, dtype=float))
         if not np.all(np.isfinite(root)):
             return np.full(interest.T.shape, np.nan)
         return np.asarray((root @ np.linalg.qr(root @ interest)[0]).T)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from convexdesign.arms.groups import stacked
 from convexdesign.programs.program import (
     Constrain,
     Program,
@@ -22,7 +21,13 @@ from convexdesign.typing import Floats
 __all__ = ["dual_socp", "matrix_fractional", "sdp", "socp"]
 
 
-def socp(arms: Floats, targets: Floats, prior: Floats | None = None, constrain: Constrain | None = None) -> Program:
+def socp(
+    arms: Floats,
+    targets: Floats,
+    prior: Floats | None = None,
+    constrain: Constrain | None = None,
+    responses: int = 1,
+) -> Program:
     """min t  subject to  H U = T,  h_ji^2 <= r_ji w_i,  sum_i r_ji <= t for every target j,  w in W.
 
     Row j of H (m, n) is a linear unbiased estimator of t_j'theta: it gives observation i the coefficient h_ji, and with
@@ -39,9 +44,9 @@ def socp(arms: Floats, targets: Floats, prior: Floats | None = None, constrain: 
     Source: G. Sagnol, Computing optimal designs of multiresponse experiments reduces to second-order cone programming,
     Journal of Statistical Planning and Inference 141 (2011).
     """
-    n, r = arms.shape[0], arms.shape[-1]
+    n, r = len(arms) // responses, arms.shape[1]
     m = targets.shape[0]
-    rows = _with_prior(arms, prior_rows(prior, r))
+    rows = _with_prior(arms, prior_rows(prior, r), responses)
     w, members = simplex(n, constrain)
     t = cp.Variable(name="t")
     H = [cp.Variable((m, len(part)), name="H") for part in rows]
@@ -64,16 +69,18 @@ def socp(arms: Floats, targets: Floats, prior: Floats | None = None, constrain: 
     )
 
 
-def _with_prior(arms: Floats, held: Floats) -> list[Floats]:
+def _with_prior(arms: Floats, held: Floats, responses: int) -> list[Floats]:
     """For every response the rows of all arms and, below, of the prior, which has one response: (n + rows held, r) each."""
-    if arms.ndim == 2:
-        return [np.vstack([arms, held])]
     nothing = np.zeros_like(held)
-    return [np.vstack([arms[:, k], held if k == 0 else nothing]) for k in range(arms.shape[1])]
+    return [np.vstack([arms[k::responses], held if k == 0 else nothing]) for k in range(responses)]
 
 
 def dual_socp(
-    arms: Floats, targets: Floats, prior: Floats | None = None, constrain: Constrain | None = None
+    arms: Floats,
+    targets: Floats,
+    prior: Floats | None = None,
+    constrain: Constrain | None = None,
+    responses: int = 1,
 ) -> Program:
     """max sum_j c_j't_j  subject to  sum_j ( (c_j'u_i)^2 + c_j'A0c_j ) / mu_j <= 1 for every arm i,  mu in the simplex.
 
@@ -94,11 +101,10 @@ def dual_socp(
         raise ValueError(
             "dual_socp knows the weights only as multipliers over the whole simplex; constrain must be None"
         )
-    n, r = arms.shape[0], arms.shape[-1]
+    n, r = len(arms) // responses, arms.shape[1]
     m = targets.shape[0]
     held = prior_rows(prior, r)
-    own = stacked(arms)
-    rows = np.vstack([own, held])
+    rows = np.vstack([arms, held])
     c = cp.Variable((m, r), name="c")
     mu = cp.Variable(m, name="mu")
     S = cp.Variable((rows.shape[0], m), name="S")
@@ -106,11 +112,11 @@ def dual_socp(
     product = cp.vec(rows @ c.T, order="C")
     s, scale = cp.vec(S, order="C"), cp.vec(cp.outer(np.ones(rows.shape[0]), mu), order="C")
     cones = cp.SOC(s + scale, cp.vstack([2 * product, s - scale]), axis=0)
-    load = cp.sum(S[: len(own)], axis=1)
-    if arms.ndim == 3:
-        load = cp.sum(cp.reshape(load, (n, arms.shape[1]), order="C"), axis=1)
+    load = cp.sum(S[: len(arms)], axis=1)
+    if responses > 1:
+        load = cp.sum(cp.reshape(load, (n, responses), order="C"), axis=1)
     if held.size:
-        load = load + cp.sum(S[len(own) :])
+        load = load + cp.sum(S[len(arms) :])
     capacity = load <= 1
 
     gain = cp.sum(cp.multiply(c, targets))
@@ -124,7 +130,13 @@ def dual_socp(
     )
 
 
-def sdp(arms: Floats, targets: Floats, prior: Floats | None = None, constrain: Constrain | None = None) -> Program:
+def sdp(
+    arms: Floats,
+    targets: Floats,
+    prior: Floats | None = None,
+    constrain: Constrain | None = None,
+    responses: int = 1,
+) -> Program:
     """min t  subject to  [[A(w), t_j], [t_j', t]] psd for every target j,  w in W.
 
     The matrix is psd exactly when t_j lies in the range of A(w) and t_j'A(w)^+ t_j <= t (Schur complement).
@@ -134,7 +146,7 @@ def sdp(arms: Floats, targets: Floats, prior: Floats | None = None, constrain: C
 
     Source: S. Boyd and L. Vandenberghe, Convex Optimization (2004), sections 7.5 and A.5.5.
     """
-    w, members = simplex(arms.shape[0], constrain)
+    w, members = simplex(len(arms) // responses, constrain)
     A, definition = information(arms, prior, w)
     t = cp.Variable((1, 1), name="t")
     # CVXPY states semidefinite cones one at a time.
@@ -157,7 +169,11 @@ def sdp(arms: Floats, targets: Floats, prior: Floats | None = None, constrain: C
 
 
 def matrix_fractional(
-    arms: Floats, targets: Floats, prior: Floats | None = None, constrain: Constrain | None = None
+    arms: Floats,
+    targets: Floats,
+    prior: Floats | None = None,
+    constrain: Constrain | None = None,
+    responses: int = 1,
 ) -> Program:
     """min t  subject to  t_j'A(w)^-1 t_j <= t for every target j,  w in W.
 
@@ -170,13 +186,13 @@ def matrix_fractional(
 
     Source: S. Boyd and L. Vandenberghe, Convex Optimization (2004), example 3.4.
     """
-    w, members = simplex(arms.shape[0], constrain)
+    w, members = simplex(len(arms) // responses, constrain)
     A, definition = information(arms, prior, w)
     t = cp.Variable(name="t")
     variance = cp.hstack([cp.matrix_frac(v, A) for v in targets]) <= t
 
     def vectors() -> Floats:
-        root = psd_root(price_of_information(definition[0].dual_value, arms.shape[-1]))
+        root = psd_root(price_of_information(definition[0].dual_value, arms.shape[1]))
         mu = normalised(variance.dual_value)
         if not (np.all(np.isfinite(root)) and np.all(np.isfinite(mu))):
             return np.full(targets.shape, np.nan)

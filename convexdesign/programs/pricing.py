@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.arms.groups import squares, stacked
+from convexdesign.arms.groups import rows_of_arms, squared_norms
 from convexdesign.certificate import Certificate, evaluate
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.frankwolfe.symmetric import combine
@@ -91,11 +91,11 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
     factor = evaluate(canonical, everyone).factor
     # The sum over j depends on B'B alone; its triangular factor is small.
     triangle = np.asarray(np.linalg.qr(solution.vectors, mode="r"))
-    sensitivity = squares(canonical.arms @ triangle.T)
+    sensitivity = squared_norms(canonical.arms @ triangle.T, canonical.problem.responses)
     missed = _excess(float(sensitivity.max()), float(sensitivity[arms].max()))
     variances = np.empty(0)
     if targets.size:
-        variances = squares(canonical.problem.targets.take(targets) @ factor)
+        variances = squared_norms(canonical.problem.targets.take(targets) @ factor, 1)
         missed *= _excess(certificate.value, float(variances.max()))
     solver_gap = (1.0 + certificate.gap) / missed - 1.0 if np.isfinite(missed) else 0.0
     return Step(
@@ -117,19 +117,21 @@ def refined(step: Step, tol: float) -> Solution | None:
     canonical = step.canonical
     if step.targets.size == 0 or not canonical.problem.weight_set.is_simplex:
         return None
-    arms, targets = canonical.arms[step.arms], canonical.whiten_targets(step.targets)
+    responses = canonical.problem.responses
+    arms, targets = canonical.arms[rows_of_arms(step.arms, responses)], canonical.whiten_targets(step.targets)
     # A zero target (an oracle's best item) wants nothing, and has no logarithm.
     wanted = targets.any(axis=1)
     start = step.weights, step.multipliers[wanted]
     if not start[1].sum() > 0:
         return None
     try:
-        better = correct_minimax(arms, targets[wanted], tol / 4, canonical.prior, (start[0], start[1] / start[1].sum()))
+        start = start[0], start[1] / start[1].sum()
+        better = correct_minimax(arms, targets[wanted], tol / 4, canonical.prior, start, responses=responses)
     except np.linalg.LinAlgError:
         return None
     multipliers = np.zeros(wanted.size)
     multipliers[wanted] = better.multipliers
-    A = combine(stacked(arms).T, better.weights, canonical.prior)
+    A = combine(arms.T, better.weights, canonical.prior)
     vectors = np.sqrt(multipliers)[:, None] * np.linalg.solve(A, targets.T).T
     return Solution(better.weights, multipliers, vectors)
 

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import cvxpy as cp
 import numpy as np
 
+from convexdesign.arms.groups import sum_per_arm
 from convexdesign.typing import Floats
 
 __all__ = [
@@ -83,16 +84,15 @@ def information(arms: Floats, prior: Floats | None, w: cp.Expression) -> tuple[c
     The cones of many targets share it: each then holds r(r+1)/2 entries, and not n times as many. The variables are
     those of the lower triangle, so that no equality is stated twice.
     """
-    r = arms.shape[-1]
+    r = arms.shape[1]
     row, col = np.tril_indices(r)
     lower = cp.Variable(row.size, name="A")
     held = np.zeros(row.size) if prior is None else prior[row, col]
     place = np.zeros((r, r), dtype=int)
     place[row, col] = place[col, row] = np.arange(row.size)
     matrix = cp.reshape(lower[place.ravel()], (r, r), order="C")
-    products = arms[..., row] * arms[..., col]
-    each = products if arms.ndim == 2 else products.sum(axis=1)
-    return matrix, [lower == held + each.T @ w]
+    each = sum_per_arm((arms[:, row] * arms[:, col]).T, len(arms) // w.size)
+    return matrix, [lower == held + each @ w]
 
 
 def prior_rows(prior: Floats | None, r: int) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from convexdesign.arms.groups import squares
+from convexdesign.arms.groups import repeat_per_response, squared_norms
 from convexdesign.frankwolfe.working_set import most_apart, spanning
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
@@ -27,7 +27,7 @@ CANDIDATES = 2000
 
 def first_arms(canonical: Canonical) -> Indices:
     """Positions in `canonical.arms` to start from: all of few, otherwise the heaviest of the coarse design."""
-    n, r = canonical.arms.shape[0], canonical.rank
+    n, r = canonical.merged.size, canonical.rank
     size = max(150, r * (r + 1))
     if not _generated(canonical):
         return np.arange(n)
@@ -39,13 +39,13 @@ def anchors(canonical: Canonical) -> Indices:
     if not _generated(canonical):
         return np.empty(0, dtype=np.intp)
     arms = canonical.arms
-    root = np.sqrt(_coarse_weight(canonical)).reshape(-1, *[1] * (arms.ndim - 1))
-    return np.unique(spanning(root * arms))
+    root = repeat_per_response(np.sqrt(_coarse_weight(canonical)), arms)[:, None]
+    return np.unique(spanning(root * arms, canonical.problem.responses))
 
 
 def _generated(canonical: Canonical) -> bool:
     """Whether only some of the arms take part: those left out have weight zero, which only the simplex always allows."""
-    n, r = canonical.arms.shape[0], canonical.rank
+    n, r = canonical.merged.size, canonical.rank
     return canonical.problem.weight_set.is_simplex and n > max(FEW_ARMS, r * (r + 1))
 
 
@@ -53,7 +53,7 @@ def _coarse_weight(canonical: Canonical) -> Floats:
     """The weights of the coarse design, (n,); where that has none, a little by leverage."""
     coarse = np.zeros(canonical.problem.arms.n)
     coarse[canonical.coarse] = canonical.coarse_weights
-    leverage = squares(canonical.arms)
+    leverage = squared_norms(canonical.arms, canonical.problem.responses)
     return np.asarray(coarse[canonical.merged] + 1e-9 * leverage / leverage.sum())
 
 

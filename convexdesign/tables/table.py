@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arguments import to_path
-from convexdesign.arms.groups import read_arms
-from convexdesign.arms.read import Rows
+from convexdesign.arms.read import Rows, read_arms
 from convexdesign.errors import InputError
 from convexdesign.files import is_file, open_array
 from convexdesign.tables.dialect import read_text_table

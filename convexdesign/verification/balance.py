@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import gains
-from convexdesign.arms.source import Arms
+from convexdesign.arms.groups import squared_projections
+from convexdesign.arms.source import Arms, largest
 from convexdesign.errors import SolverError
-from convexdesign.problem.targets import largest
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Balance", "balance"]
@@ -43,7 +42,7 @@ def balance(arms: Arms, vectors: Floats, held: Floats, wanted: Floats, excluded:
     uniform = 1.0 / (m * wanted)
     chosen = _best(arms, vectors, uniform, excluded)[0]
     for _ in range(MOST_ROUNDS):
-        each = gains(arms.take(chosen), vectors) + held
+        each = squared_projections(arms.take(chosen), vectors, arms.responses) + held
         size = float((each / wanted).max()) or 1.0
         k = chosen.size
         result = linprog(

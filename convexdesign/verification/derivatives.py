@@ -21,8 +21,8 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import gains, spread, squares, stacked
-from convexdesign.arms.source import per_row
+from convexdesign.arms.groups import repeat_per_response, squared_norms, squared_projections
+from convexdesign.arms.source import per_arm
 from convexdesign.certificate import dimension, own_witness
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
 from convexdesign.problem import Canonical, Criterion
@@ -95,9 +95,13 @@ class Derivatives:
         problem = self.canonical.problem
         if problem.criterion is Criterion.E:
             base = self.at.value * np.eye(self.held.shape[0]) - self.held
-            return per_row(problem.arms, partial(_least_change, vectors=self.vectors, base=base))
+            return per_arm(
+                problem.arms, partial(_least_change, vectors=self.vectors, base=base, responses=problem.responses)
+            )
         change = _largest_change if problem.criterion is Criterion.MINIMAX else _change
-        out = per_row(problem.arms, partial(change, vectors=self.vectors, levels=self.levels))
+        out = per_arm(
+            problem.arms, partial(change, vectors=self.vectors, levels=self.levels, responses=problem.responses)
+        )
         if self.at.null.shape[1]:
             lost = np.flatnonzero(outside_range(self.canonical, self.at))
             out[lost] = self._partly_outside(lost) if problem.responses > 1 else self.levels.max()
@@ -105,7 +109,8 @@ class Derivatives:
 
     def _partly_outside(self, index: Indices) -> Floats:
         """h - g for arms with several responses not all of which lie in the range of A: combinations of them may."""
-        groups = self.canonical.problem.arms.take(index)
+        arms = self.canonical.problem.arms
+        groups = arms.take(index).reshape(index.size, arms.responses, arms.d)
         outside = groups @ self.at.null
         image = groups @ self.vectors
         image = image - outside @ (np.linalg.pinv(outside, rcond=OUTSIDE_TOLERANCE) @ image)
@@ -119,7 +124,7 @@ class Derivatives:
         problem = self.canonical.problem
         support = np.flatnonzero(z)
         arms = problem.arms.take(support)
-        rows = np.sqrt(spread(z[support], arms))[:, None] * stacked(arms)
+        rows = np.sqrt(repeat_per_response(z[support], arms))[:, None] * arms
         image = rows @ self.vectors
         if problem.criterion is Criterion.E:
             change = image.T @ image - self.at.value * np.eye(image.shape[1]) + self.held
@@ -154,18 +159,18 @@ def outside_range(canonical: Canonical, at: Evaluation) -> NDArray[np.bool_]:
     return arms.quadratic(at.null) > OUTSIDE_TOLERANCE**2 * arms.quadratic(canonical.basis)
 
 
-def _change(rows: Floats, vectors: Floats, levels: Floats) -> Floats:
+def _change(rows: Floats, vectors: Floats, levels: Floats, responses: int) -> Floats:
     """h - g for each row, of the one part that all vectors make."""
-    return np.asarray(levels[0] - squares(rows @ vectors))
+    return np.asarray(levels[0] - squared_norms(rows @ vectors, responses))
 
 
-def _largest_change(rows: Floats, vectors: Floats, levels: Floats) -> Floats:
+def _largest_change(rows: Floats, vectors: Floats, levels: Floats, responses: int) -> Floats:
     """The largest h_j - g_j for each row, of parts of one vector each."""
-    return np.asarray((levels - gains(rows, vectors)).max(axis=1))
+    return np.asarray((levels - squared_projections(rows, vectors, responses)).max(axis=1))
 
 
-def _least_change(rows: Floats, vectors: Floats, base: Floats) -> Floats:
+def _least_change(rows: Floats, vectors: Floats, base: Floats, responses: int) -> Floats:
     """lambda_min(pp' - base) for each row, p its image; of several responses the sum of their pp'."""
-    image = rows @ vectors
-    squared = image[:, :, None] * image[:, None, :] if image.ndim == 2 else image.transpose(0, 2, 1) @ image
+    image = (rows @ vectors).reshape(-1, responses, vectors.shape[1])
+    squared = image.transpose(0, 2, 1) @ image
     return np.asarray(np.linalg.eigvalsh(squared - base)[:, 0])

@@ -13,8 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from convexdesign.arms.groups import ResponseRows
-from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
+from convexdesign.arms.source import Arms, ArrayArms
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.exact_rank import PRIMES, residues
@@ -153,18 +152,8 @@ def _differences(source: Arms, offset: Floats | None, index: Indices, prime: int
 
 def _arms(problem: DesignProblem, index: Indices, prime: int) -> Counts:
     """The arms as given, modulo the prime, response by response: noise and costs change no span."""
-    given = problem.rows
-    if isinstance(given, ResponseRows):
-        return residues(given.values[index].transpose(0, 2, 1).reshape(-1, problem.arms.d), prime)
-    if problem.kind == "variance-g-optimal":
-        return _phi(residues(problem.stated.arms.source.take(index), prime), prime)
-    return residues(_unscaled(problem.arms).take(index), prime)
-
-
-def _unscaled(arms: Arms) -> Arms:
-    while isinstance(arms, ScaledArms):
-        arms = arms.arms
-    return arms
+    rows = residues(problem.stated.arms.source.take(index), prime)
+    return _phi(rows, prime) if problem.kind == "variance-g-optimal" else rows
 
 
 def _phi(rows: Counts, prime: int) -> Counts:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convexdesign.arms.groups import ResponseRows
+from convexdesign.arms.source import largest
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
 from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.targets import largest
 from convexdesign.typing import Floats, Indices
 from convexdesign.verification.derivatives import Derivatives, outside_range
 from convexdesign.verification.improvement import cure, measures
@@ -67,10 +66,9 @@ def _own_variances(canonical: Canonical, at: Evaluation, index: Indices) -> Floa
     """x'A(w)^+ x of the arms at the indices, of several responses the largest, where they are measured."""
     problem = canonical.problem
     given = problem.rows
-    if isinstance(given, ResponseRows):
-        groups = given.values[index].transpose(0, 2, 1)
-        images = canonical.rows_inward(groups.reshape(-1, groups.shape[2])) @ at.factor
-        return np.asarray((images**2).sum(axis=1).reshape(groups.shape[:2]).max(axis=1))
+    if given.responses > 1:
+        images = canonical.rows_inward(given.source.take(index)) @ at.factor
+        return np.asarray((images**2).sum(axis=1).reshape(-1, given.responses).max(axis=1))
     rows = problem.arms.take(index) @ at.factor
     price = np.ones(problem.n_arms) if problem.noise_variance is None else problem.noise_variance
     price = price if problem.costs is None else price * problem.costs

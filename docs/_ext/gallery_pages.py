@@ -331,7 +331,7 @@ def plot_curve(design: Any, settings: Any, ax: Any) -> Any:
     witness = design.certificate.witness
     if witness is None or problem.criterion.name in ("D", "DS"):
         M = information_of_interest(design)
-        values = sensitivity(Y, design.weights, M)
+        values = sensitivity(Y.reshape(problem.n_arms, -1, problem.arms.d), design.weights, M)
     else:
         values = ((Y @ witness.vectors.T) ** 2).sum(axis=1)
         values = values * (design.value / values.max() if problem.criterion.name != "E" else 1.0)

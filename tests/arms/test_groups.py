@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.arms.groups import ResponseArms, gains, read_arms, spread, squares, stacked
+from convexdesign.arms import ArrayArms
+from convexdesign.arms.groups import repeat_per_response, squared_norms, squared_projections
+from convexdesign.arms.read import read_arms
 
 P = cd.DesignProblem
 RNG = np.random.default_rng(3)
@@ -122,8 +124,8 @@ def test_every_form_of_noise_is_the_covariance_it_means(form):
     }[form]
     arms = P.d_optimal(X, noise_variance=noise).arms
     rows = arms.take(np.arange(5))
-    assert rows.shape == (5, 2, 3)
-    for x, s, y in zip(X, S, rows):
+    assert rows.shape == (10, 3)
+    for x, s, y in zip(X, S, rows.reshape(5, 2, 3)):
         np.testing.assert_allclose(y.T @ y, x @ np.linalg.inv(s) @ x.T, rtol=1e-10, atol=1e-12)
 
 
@@ -133,7 +135,7 @@ def test_whitening_keeps_its_digits_where_variances_differ():
     A = P.d_optimal(X, noise_variance=S[None]).arms.take(np.arange(5))
     D = np.array([1e6, 1e-6])
     inner = np.linalg.inv(np.array([[1.0, 0.9], [0.9, 1.0]]))
-    for x, y in zip(X, A):
+    for x, y in zip(X, A.reshape(5, 2, 3)):
         np.testing.assert_allclose(y.T @ y, (x * D) @ inner @ (x * D).T, rtol=1e-9)
 
 
@@ -146,15 +148,18 @@ def test_the_oracle_sums_over_responses():
     np.testing.assert_array_equal(np.concatenate([rows for _, rows, _ in pieces]), arms.take(np.arange(5)))
     np.testing.assert_array_equal(np.concatenate([c for *_, c in pieces]), np.arange(5.0))
     rows = arms.take(np.array([3, 1]))
-    np.testing.assert_allclose(squares(rows @ F), expected[[3, 1]])
-    np.testing.assert_allclose(gains(rows, F).sum(axis=1), expected[[3, 1]])
-    np.testing.assert_array_equal(spread(np.array([7, 8]), rows), [7, 7, 8, 8])
-    assert stacked(rows).shape == (4, 3)
+    np.testing.assert_allclose(squared_norms(rows @ F, 2), expected[[3, 1]])
+    np.testing.assert_allclose(squared_projections(rows, F, 2).sum(axis=1), expected[[3, 1]])
+    np.testing.assert_array_equal(repeat_per_response(np.array([7, 8]), rows), [7, 7, 8, 8])
+    assert rows.shape == (4, 3)
+    index, values = arms.largest(F, 2)
+    np.testing.assert_array_equal(index, np.argsort(-expected)[:2])
+    np.testing.assert_allclose(values, np.sort(expected)[:-3:-1])
 
 
 def test_blocks_of_many_arms():
-    arms = ResponseArms(RNG.standard_normal((70_001, 2, 1)))
-    starts, sizes = zip(*((start, size) for start, size in arms.map(lambda rows: rows.shape[0])))
+    arms = ArrayArms(RNG.standard_normal((140_002, 1)), responses=2)
+    starts, sizes = zip(*((start, size) for start, size in arms.map(lambda rows: rows.shape[0] // 2)))
     assert len(starts) > 1
     np.testing.assert_array_equal(np.cumsum((0, *sizes))[:-1], starts)
     assert sum(sizes) == 70_001
@@ -163,7 +168,7 @@ def test_blocks_of_many_arms():
 def test_one_response_and_lists():
     assert read_arms(X[:, :, :1]).held.shape == (5, 3)
     assert read_arms([[[1.0], [2.0]], [[3.0], [4.0]]]).held.tolist() == [[1, 2], [3, 4]]
-    assert read_arms([[[1, 0], [2, 1]], [[3, 0], [4, 1]]]).held.shape == (2, 2, 2)
+    assert read_arms([[[1, 0], [2, 1]], [[3, 0], [4, 1]]]).values.shape == (2, 2, 2)
     assert read_arms([[1, 2], [3, 4]]).held.shape == (2, 2)
 
 
@@ -171,7 +176,7 @@ def test_the_array_given_may_change_afterwards():
     arms = X.copy()
     problem = P.d_optimal(arms)
     arms[:] = np.nan
-    np.testing.assert_array_equal(problem.arms.take(np.arange(5)), X.transpose(0, 2, 1))
+    np.testing.assert_array_equal(problem.arms.take(np.arange(5)), X.transpose(0, 2, 1).reshape(10, 3))
 
 
 def test_targets_of_g_are_all_responses_by_name():

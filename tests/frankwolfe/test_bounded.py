@@ -12,7 +12,7 @@ P = cd.DesignProblem
 
 
 def information(arms, weights, prior):
-    groups = arms if arms.ndim == 3 else arms[:, None]
+    groups = arms.reshape(weights.size, -1, arms.shape[1])
     A = np.einsum("i,ilr,ils->rs", weights, groups, groups)
     return A if prior is None else A + prior
 
@@ -25,14 +25,14 @@ def gradient(kind, arms, aim, weights, prior):
         Smooth.D: lambda: C,
         Smooth.INTEREST: lambda: C @ aim @ np.linalg.inv(aim.T @ C @ aim) @ aim.T @ C,
     }[kind]()
-    groups = arms if arms.ndim == 3 else arms[:, None]
+    groups = arms.reshape(weights.size, -1, arms.shape[1])
     return np.einsum("ilr,rs,ils->i", groups, weight, groups)
 
 
 def random_problem(seed):
     rng = np.random.default_rng(seed)
     r, n = int(rng.integers(2, 6)), int(rng.integers(12, 60))
-    arms = rng.standard_normal((n, 2, r) if seed % 5 == 4 else (n, r))
+    arms = rng.standard_normal((2 * n if seed % 5 == 4 else n, r))
     kind = list(Smooth)[seed % 3]
     aim = rng.standard_normal((r, int(rng.integers(1, r))))
     prior = np.diag(rng.uniform(0, 0.3, r)) if seed % 4 == 1 else None

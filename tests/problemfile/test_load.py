@@ -98,7 +98,7 @@ def test_every_kind_takes_several_responses_or_says_why_not(write, kind):
         return
     problem = stated.problem()
     assert (problem.n_arms, problem.arms.d, problem.responses) == (3, 2, 2)
-    rows = problem.arms.take(np.arange(3))
+    rows = problem.arms.take(np.arange(3)).reshape(3, 2, 2)
     np.testing.assert_allclose(
         rows[1].T @ rows[1], [[2, 1], [0, 1]] @ np.linalg.inv([[1, 0.5], [0.5, 2]]) @ [[2, 0], [1, 1]]
     )
@@ -120,7 +120,7 @@ def test_noise_of_several_responses(write, tmp_path, noise, expected):
     (tmp_path / "noise.csv").write_text("1\n2\n3\n")
     problem = load_problem(write("d-optimal", text=f"noise_variance = {noise}", arms=GROUPS)).problem()
     given = np.array(tomllib.loads(GROUPS)["arms"]).transpose(0, 2, 1)
-    np.testing.assert_allclose(problem.arms.take(np.arange(3)), given / np.sqrt(expected)[:, :, None])
+    np.testing.assert_allclose(problem.arms.take(np.arange(3)).reshape(3, 2, 2), given / np.sqrt(expected)[:, :, None])
 
 
 def test_arms_of_different_numbers_of_responses_and_from_npy(write, tmp_path):
@@ -131,7 +131,7 @@ def test_arms_of_different_numbers_of_responses_and_from_npy(write, tmp_path):
     assert problem.targets.label(2) == "arm 1 (one), response 0"
     np.save(tmp_path / "arms.npy", np.arange(12.0).reshape(2, 3, 2))
     stored = load_problem(write("d-optimal", text="noise_variance = 2.0", arms='arms = "arms.npy"\n')).problem()
-    np.testing.assert_allclose(stored.arms.take(np.array([1]))[0] * np.sqrt(2), [[6, 8, 10], [7, 9, 11]])
+    np.testing.assert_allclose(stored.arms.take(np.array([1])) * np.sqrt(2), [[6, 8, 10], [7, 9, 11]])
 
 
 def test_the_example_of_several_responses_loads(tmp_path):
