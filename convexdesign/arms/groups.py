@@ -17,7 +17,20 @@ from numpy.typing import NDArray
 
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["repeat_per_response", "rows_of_arms", "squared_norms", "squared_projections", "sum_per_arm"]
+__all__ = [
+    "as_groups",
+    "gains",
+    "grouped",
+    "repeat_per_response",
+    "rows_of_arms",
+    "rows_per_arm",
+    "spread",
+    "squared_norms",
+    "squared_projections",
+    "squares",
+    "stacked",
+    "sum_per_arm",
+]
 
 S = TypeVar("S", bound=np.generic)
 
@@ -48,12 +61,24 @@ def squared_projections(rows: Floats, vectors: Floats, responses: int) -> Floats
     return squares if responses == 1 else sum_per_arm(squares.T, responses).T
 
 
-# ------------------------------------------------------------------ arms as an array of groups, for rounding
+# ------------------------------------------------------------------ single arms along the first axis
+#
+# Rounding gives and takes single arms, and numbers them along the first axis: rows (k, d), or groups of rows (k, r, d).
 
 
 def grouped(rows: Floats, responses: int) -> Floats:
     """The rows (k r, d) as groups (k, r, d); ordinary arms as they are."""
     return rows if responses == 1 else rows.reshape(-1, responses, rows.shape[1])
+
+
+def as_groups(arms: Floats) -> Floats:
+    """Rows (k, d) or groups of them as groups (k, r, d)."""
+    return arms if arms.ndim == 3 else arms[:, None]
+
+
+def rows_per_arm(arms: Floats) -> int:
+    """r of groups (k, r, d), 1 of rows (k, d)."""
+    return arms.shape[1] if arms.ndim == 3 else 1
 
 
 def stacked(rows: Floats) -> Floats:

@@ -17,7 +17,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import squares, stacked
+from convexdesign.arms.groups import as_groups, squares, stacked
 from convexdesign.errors import InputError
 from convexdesign.rounding.count_limits import Limits, measured_anyway, null_space
 from convexdesign.rounding.criterion import Criterion
@@ -99,7 +99,7 @@ def sufficient_sets(arms: Floats, criterion: Criterion, prior: Floats | None, bo
 
 def _open_task(arms: Floats, N: Floats, wanted: Floats, bounds: Limits) -> _Task:
     """The arms that may be pulled and tell something new, each row of length one: only directions matter."""
-    groups = arms if arms.ndim == 3 else arms[:, None]
+    groups = as_groups(arms)
     rest = groups @ N
     size = np.sqrt(squares(groups).max())
     length = np.sqrt(np.square(rest).sum(axis=2))

@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 
+from convexdesign.arms.groups import as_groups
 from convexdesign.errors import InputError
 from convexdesign.rounding.criterion import Criterion, information, inverse_factor, value_on_range
 from convexdesign.rounding.many_starts import Effort, Tell
@@ -55,7 +56,7 @@ def spanning_plan(
     if counts is None:
         return None, False
     r = arms.shape[-1]
-    U = arms if arms.ndim == 3 else arms[:, None]
+    U = as_groups(arms)
     gains, offsets = np.empty((0, len(arms))), np.empty(0)
     for _ in range(MENDING):
         M = _information(arms, counts, prior)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.arms.groups import as_groups, rows_per_arm
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.rounding.criterion import Criterion, information, inverse_factor
 from convexdesign.rounding.tables import ALL_PAIRS, swap_table
@@ -125,7 +126,7 @@ def useful_arms(
     if F is None or not np.isfinite(best):
         return bounds
     G = criterion.cuts(F, 1)[0]
-    U = arms if arms.ndim == 3 else arms[:, None]
+    U = as_groups(arms)
     gain = np.einsum("ilr,rs,ils->i", U, G, U, optimize=True)
     open_arms = bounds.upper > 0
     most = float(gain[open_arms].max())
@@ -195,7 +196,7 @@ def _started(
     """A start within the bounds: a share of the pulls at random, the others by what they add to det M, ties at random."""
     counts = bounds.lower.copy()
     left = bounds.total - int(counts.sum())
-    for _ in range(int(np.ceil(share * left)) if arms.ndim == 2 else left):
+    for _ in range(int(np.ceil(share * left)) if rows_per_arm(arms) == 1 else left):
         counts[rng.choice(np.flatnonzero(counts < bounds.upper))] += 1
         left -= 1
     if not left:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.groups import as_groups
 from convexdesign.errors import ConvexDesignError, SolverError
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.rounding.criterion import (
@@ -200,7 +201,7 @@ class _Search:
             return np.inf
         G = np.concatenate([self.criterion.cuts(F, CUTS_AT_ONCE) for F in factors])
         G = G[np.isfinite(G).all(axis=(1, 2))]
-        U = self.arms if self.arms.ndim == 3 else self.arms[:, None]
+        U = as_groups(self.arms)
         g = np.einsum("ilr,krs,ils->ki", U, G, U, optimize=True)
         p = np.zeros(len(G)) if self.prior is None else np.einsum("krs,rs->k", G, self.prior)
         self.g, self.p = np.vstack([self.g, g]), np.concatenate([self.p, p])

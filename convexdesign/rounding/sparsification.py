@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from convexdesign.arms.groups import as_groups
 from convexdesign.rounding.criterion import information
 from convexdesign.typing import Floats
 
@@ -57,7 +58,7 @@ def _lift(U: Floats, w: Floats, prior: Floats | None) -> Floats:
     rows, cols = np.triu_indices(U.shape[-1])
     scale = np.where(rows == cols, 1.0, np.sqrt(2.0))
     products = Z[..., rows] * Z[..., cols] * scale
-    return np.hstack([products if Z.ndim == 2 else products.sum(axis=1), np.ones((U.shape[0], 1))])
+    return np.hstack([as_groups(products).sum(axis=1), np.ones((U.shape[0], 1))])
 
 
 def _drop_groups(lifted: Floats, w: Floats, groups: list[NDArray[np.intp]]) -> NDArray[np.intp]:

@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from convexdesign.arms.groups import rows_per_arm
 from convexdesign.rounding.criterion import (
     AverageVariance,
     Criterion,
@@ -63,9 +64,10 @@ def swap_table(
     F = inverse_factor(M)
     if F is None:
         return None
-    if arms.ndim == 2 and isinstance(criterion, Volume):
+    plain = rows_per_arm(arms) == 1
+    if plain and isinstance(criterion, Volume):
         return _VolumeTable(arms, M, F, criterion)
-    if arms.ndim == 2 and isinstance(criterion, AverageVariance):
+    if plain and isinstance(criterion, AverageVariance):
         return _AverageTable(arms, F, criterion)
     return _PlainTable(arms, M, F, criterion)
 
