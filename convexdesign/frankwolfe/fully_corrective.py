@@ -5,7 +5,7 @@ from __future__ import annotations
 from convexdesign.certificate import Witness
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.minimax_design import minimax_design
-from convexdesign.frankwolfe.screen import SIZES, Sizes
+from convexdesign.frankwolfe.pricing import SIZES, Sizes
 from convexdesign.frankwolfe.smooth_design import smooth_design
 from convexdesign.frankwolfe.start import Start
 from convexdesign.outcome import Outcome, Report

@@ -20,11 +20,10 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from convexdesign.arms.groups import squared_norms
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
-from convexdesign.frankwolfe.pricing import Pricing, arm_screen, target_pricing
-from convexdesign.frankwolfe.screen import SIZES, Priced, Screen, Sizes
+from convexdesign.frankwolfe.pricing import SIZES, Pricing, Screen, Sizes, arm_screen, target_pricing
 from convexdesign.frankwolfe.start import Start, first_members, related_members
 from convexdesign.frankwolfe.symmetric import combine
-from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, spanning, violators
+from convexdesign.frankwolfe.working_set import Priced, WorkingSet, batch_size, spanning, violators
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome, Status
 from convexdesign.problem import Canonical, PairTargets, VectorTargets

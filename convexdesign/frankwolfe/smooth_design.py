@@ -17,11 +17,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from convexdesign.arms.groups import repeat_per_response, squared_norms
 from convexdesign.frankwolfe.corrective_smooth import Corrected, correct_average, correct_d
-from convexdesign.frankwolfe.pricing import arm_pool, arm_screen
-from convexdesign.frankwolfe.screen import SIZES, Priced, Screen, Sizes
+from convexdesign.frankwolfe.pricing import SIZES, Screen, Sizes, arm_pool, arm_screen
 from convexdesign.frankwolfe.start import MOST_ARMS, largest_weights, spans
 from convexdesign.frankwolfe.symmetric import combine, dimension
-from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, peaked, violators
+from convexdesign.frankwolfe.working_set import Priced, WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome
 from convexdesign.problem import Canonical, Criterion

@@ -18,8 +18,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from convexdesign.arms.groups import squared_projections
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_smooth import correct_d
-from convexdesign.frankwolfe.pricing import Pricing, arm_pool
-from convexdesign.frankwolfe.screen import SIZES, Screen, Sizes
+from convexdesign.frankwolfe.pricing import SIZES, Pricing, Screen, Sizes, arm_pool
 from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets

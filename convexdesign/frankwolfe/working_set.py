@@ -9,11 +9,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response, rows_of_arms, squared_norms
-from convexdesign.frankwolfe.screen import Priced
 from convexdesign.frankwolfe.symmetric import coordinates, dimension
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["WorkingSet", "batch_size", "first_arms", "most_apart", "peaked", "spanning", "violators"]
+__all__ = ["Priced", "WorkingSet", "batch_size", "first_arms", "most_apart", "peaked", "spanning", "violators"]
 
 
 # Candidates are compared in groups of so many times the limit, and never more of them in all: there may be many copies.
@@ -21,6 +20,20 @@ LOOK_AHEAD = 5
 MOST_LOOKED_AT = 5000
 # Vectors closer than this are one.
 SAME = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Vectors (k, r) of the candidate set with their indices and values; below: no vector at all exceeds the level.
+
+    Arms with several responses are as many vectors each, their values sums.
+    """
+
+    index: Indices
+    vectors: Floats
+    values: Floats
+    below: bool
+    responses: int = 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import cho_factor, cho_solve
 
-from convexdesign.frankwolfe.corrective_smooth import correct_d
-from convexdesign.frankwolfe.d_interior import d_interior
+from convexdesign.frankwolfe.corrective_smooth import correct_d, d_interior
 
 shapes = st.sampled_from(
     ("gauss", "sphere", "ball", "signs", "collinear", "polynomial", "grid", "duplicates", "scales", "unequal")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convexdesign.frankwolfe.screen import Screen, Sizes
+from convexdesign.frankwolfe.pricing import Screen, Sizes
 
 
 def values(X, F):

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convexdesign.frankwolfe.screen import Priced
-from convexdesign.frankwolfe.working_set import WorkingSet, first_arms, spanning, violators
+from convexdesign.frankwolfe.working_set import Priced, WorkingSet, first_arms, spanning, violators
 from convexdesign.negligible import without_least_leverage
 
 shapes = st.sampled_from(("gauss", "sphere", "signs", "collinear", "grid", "duplicates", "scales"))
