@@ -13,7 +13,7 @@ from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
 from convexdesign.experiment.events import EventKind, PendingEvent
 from convexdesign.experiment.ledger import Asked, Ledger, Phase
-from convexdesign.experiment.packing import pulls
+from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
 from convexdesign.experiment.validation import arm_text, pulls_in
@@ -44,7 +44,7 @@ def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reas
         raise InputError(f"arm {i}: batch {number} waits for {due[i]} results, {lost[i]} cannot be missing")
     if not lost.any():
         raise InputError(f"batch {number} waits for no results of these arms")
-    return PendingEvent(EventKind.MISSING, {"batch": number, "reason": checked_reason(reason)} | pulls(lost))
+    return PendingEvent(EventKind.MISSING, {"batch": number, "reason": checked_reason(reason)} | packed_pulls(lost))
 
 
 def arrival(ledger: Ledger, algorithm: Identifier, asked: Asked, came: Any, reason: str) -> PendingEvent | None:
@@ -76,7 +76,7 @@ def arrival(ledger: Ledger, algorithm: Identifier, asked: Asked, came: Any, reas
             f"batch {number}: other numbers of results than asked for cannot be used, since {refused}; leave out what is too "
             "many, and mark as missing what did not come"
         )
-    return PendingEvent(EventKind.ARRIVED, {"batch": number, "reason": checked_reason(reason)} | pulls(counts))
+    return PendingEvent(EventKind.ARRIVED, {"batch": number, "reason": checked_reason(reason)} | packed_pulls(counts))
 
 
 def amendment(

@@ -12,7 +12,7 @@ from convexdesign.errors import ConvexDesignError
 from convexdesign.experiment import snapshot
 from convexdesign.experiment.events import Event, EventKind
 from convexdesign.experiment.ledger import Ledger, Withdrawal
-from convexdesign.experiment.packing import summary
+from convexdesign.experiment.packing import packed_summary
 from convexdesign.experiment.reading import ReadOnlyStore
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_from_record
 from convexdesign.experiment.specification import algorithm_from
@@ -137,7 +137,7 @@ def _wrong_sums(ledger: Ledger, event: Event) -> list[str]:
     again = aggregate(ledger.results, round_.ids, ledger.n_arms)
     if not np.array_equal(again.count, round_.counts):
         return [f"event {event.seq}: the round was closed before its results were complete"]
-    if summary(again) == summary(round_.aggregated):
+    if packed_summary(again) == packed_summary(round_.aggregated):
         return []
     close = np.allclose(again.mean, round_.aggregated.mean, rtol=1e-9) and np.allclose(
         again.m2, round_.aggregated.m2, rtol=1e-9

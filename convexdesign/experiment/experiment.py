@@ -25,13 +25,13 @@ from convexdesign.experiment.history import RoundView, history, rounds_frame
 from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.experiment.names import labels
 from convexdesign.experiment.noise import refuse_two_values, told_of_round
-from convexdesign.experiment.packing import summary
+from convexdesign.experiment.packing import packed_summary
 from convexdesign.experiment.parsing import checked_key, checked_note, reward_rows, summary_under
 from convexdesign.experiment.reading import ReadOnlyStore
 from convexdesign.experiment.replay import Replay, result_from
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_record
 from convexdesign.experiment.specification import algorithm_from, describe
-from convexdesign.experiment.status import ExperimentStatus, status_of
+from convexdesign.experiment.status import ExperimentStatus, experiment_status
 from convexdesign.experiment.store import FORMAT, Store
 from convexdesign.experiment.validation import TellResult, admit, batch_of, new_pulls
 from convexdesign.identification import GuaranteeWarning, Identifier, Result
@@ -252,7 +252,7 @@ class Experiment:
         """
         with self._lock:
             self._look()
-            return status_of(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
+            return experiment_status(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
 
     @property
     def item_labels(self) -> list[str]:
@@ -840,7 +840,7 @@ class Experiment:
         current = self._ledger.current
         if current is not None and current.open is None and not current.lost.any():
             aggregated = aggregate(self._ledger.results, current.ids, self._ledger.n_arms)
-            write(PendingEvent(EventKind.CLOSED, {"batch": max(current.ids)} | summary(aggregated)))
+            write(PendingEvent(EventKind.CLOSED, {"batch": max(current.ids)} | packed_summary(aggregated)))
 
     def _advance(self, *, asking: bool = True) -> None:
         """Make the next batch, or the result, an event, where one is due; the result alone unless asking.

@@ -12,11 +12,11 @@ import numpy as np
 
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment.events import Event, plain_json
-from convexdesign.experiment.packing import pulls, pulls_of, summary, summary_of
+from convexdesign.experiment.packing import packed_pulls, packed_summary, unpacked_pulls, unpacked_summary
 from convexdesign.experiment.results import Content, Results, RewardRows, SummaryRows, content_from_record
 from convexdesign.typing import Counts
 
-__all__ = ["Asked", "Ledger", "Phase", "Round", "Withdrawal"]
+__all__ = ["Asked", "Ledger", "Phase", "RecordedRound", "Withdrawal"]
 
 
 class Phase(Enum):
@@ -55,7 +55,7 @@ class Asked:
 
 
 @dataclass(eq=False)
-class Round:
+class RecordedRound:
     """What an algorithm asked for at once: a batch, and more batches in place of results that went missing.
 
     counts (n,): the results that it takes, as asked for or as they arrived. memory: of the algorithm when it asked.
@@ -105,7 +105,7 @@ class Ledger:
     specification: dict[str, Any] = field(default_factory=dict)
     n_arms: int = 0
     batches: list[Asked] = field(default_factory=list)
-    steps: list[Round | Withdrawal] = field(default_factory=list)
+    steps: list[RecordedRound | Withdrawal] = field(default_factory=list)
     results: Results = field(default_factory=Results)
     finished: dict[str, Any] | None = None
     stopped: str | None = None
@@ -115,17 +115,17 @@ class Ledger:
     # ---------------------------------------------------------------- questions
 
     @property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[RecordedRound]:
         """The rounds that count."""
-        return [step for step in self.steps if isinstance(step, Round)]
+        return [step for step in self.steps if isinstance(step, RecordedRound)]
 
     @property
-    def last_round(self) -> Round | None:
+    def last_round(self) -> RecordedRound | None:
         """The round that was asked for last, of those that count."""
-        return next((step for step in reversed(self.steps) if isinstance(step, Round)), None)
+        return next((step for step in reversed(self.steps) if isinstance(step, RecordedRound)), None)
 
     @property
-    def current(self) -> Round | None:
+    def current(self) -> RecordedRound | None:
         """The round whose results are not complete; None between rounds."""
         last = self.last_round
         return last if last is not None and last.aggregated is None else None
@@ -164,15 +164,15 @@ class Ledger:
             return Phase.DONE
         return Phase.READY if self.open is None else Phase.WAITING
 
-    def round_of(self, batch: int) -> Round | None:
+    def round_of(self, batch: int) -> RecordedRound | None:
         """The round a batch belongs to; None where it was set aside."""
         return next((round_ for round_ in self.rounds if batch in round_.ids), None)
 
-    def used_after(self, round_: Round) -> bool:
+    def used_after(self, round_: RecordedRound) -> bool:
         """Whether later batches, or the result, were chosen by what this round told."""
         return round_ is not self.last_round or self.finished is not None
 
-    def later(self, round_: Round) -> list[int]:
+    def later(self, round_: RecordedRound) -> list[int]:
         """The ids of all batches of later rounds."""
         rounds = self.rounds
         return sorted(i for later in rounds[rounds.index(round_) + 1 :] for i in later.ids)
@@ -185,11 +185,16 @@ class Ledger:
                 steps.append({"withdrawn": list(step.arms)})
                 continue
             batches = [
-                {"id": a.batch.id, "counts": pulls(a.batch.counts), "told": pulls(a.told), "missing": pulls(a.missing)}
-                | ({} if a.arrived is None else {"arrived": pulls(a.arrived)})
+                {
+                    "id": a.batch.id,
+                    "counts": packed_pulls(a.batch.counts),
+                    "told": packed_pulls(a.told),
+                    "missing": packed_pulls(a.missing),
+                }
+                | ({} if a.arrived is None else {"arrived": packed_pulls(a.arrived)})
                 for a in step.batches
             ]
-            aggregated = None if step.aggregated is None else summary(step.aggregated)
+            aggregated = None if step.aggregated is None else packed_summary(step.aggregated)
             steps.append({"batches": batches, "memory": step.memory, "folded": aggregated})
         return {"specification": self.specification, "steps": steps, "result": self.finished, "stopped": self.stopped}
 
@@ -215,13 +220,13 @@ class Ledger:
         self.n_arms = len(self.specification["arms"]["values"])
 
     def _asked(self, body: dict[str, Any]) -> None:
-        counts = pulls_of(body, self.n_arms)
+        counts = unpacked_pulls(body, self.n_arms)
         nothing = np.zeros(self.n_arms, dtype=np.int64)
         asked = Asked(Batch(body["batch"], counts), nothing, nothing)
         self.batches.append(asked)
         current = self.current
         if body["replaces"] is None or current is None:
-            self.steps.append(Round(counts, body["memory"], [asked]))
+            self.steps.append(RecordedRound(counts, body["memory"], [asked]))
         else:
             current.batches.append(asked)
 
@@ -241,16 +246,16 @@ class Ledger:
     def _closed(self, body: dict[str, Any]) -> None:
         round_ = self.round_of(body["batch"])
         if round_ is not None:
-            round_.aggregated = summary_of(body, self.n_arms)
+            round_.aggregated = unpacked_summary(body, self.n_arms)
 
     def _missing(self, body: dict[str, Any]) -> None:
         asked = self.batches[body["batch"]]
-        asked.missing = asked.missing + pulls_of(body, self.n_arms)
+        asked.missing = asked.missing + unpacked_pulls(body, self.n_arms)
 
     def _arrived(self, body: dict[str, Any]) -> None:
         asked = self.batches[body["batch"]]
         round_ = self.round_of(body["batch"])
-        came = pulls_of(body, self.n_arms)
+        came = unpacked_pulls(body, self.n_arms)
         if round_ is not None:
             round_.counts = round_.counts - asked.expected + came
         # What was marked as missing is among those that did not come.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from convexdesign.estimation import Observations
 from convexdesign.typing import Counts
 
-__all__ = ["packed_numbers", "pulls", "pulls_of", "summary", "summary_of", "unpacked_numbers"]
+__all__ = ["packed_numbers", "packed_pulls", "packed_summary", "unpacked_numbers", "unpacked_pulls", "unpacked_summary"]
 
 
 def packed_numbers(values: NDArray[Any], dtype: str) -> str:
@@ -25,28 +25,28 @@ def unpacked_numbers(text: str, dtype: str) -> NDArray[Any]:
     return np.frombuffer(a2b_base64(text), dtype=dtype)
 
 
-def pulls(counts: Counts) -> dict[str, list[int]]:
+def packed_pulls(counts: Counts) -> dict[str, list[int]]:
     """Whole numbers per arm (n,), only where they are not zero."""
     arms = np.flatnonzero(counts)
     return {"arms": arms.tolist(), "pulls": counts[arms].tolist()}
 
 
-def pulls_of(record: dict[str, Any], n_arms: int) -> Counts:
-    """The counts (n,) that `pulls` gave."""
+def unpacked_pulls(record: dict[str, Any], n_arms: int) -> Counts:
+    """The counts (n,) that `packed_pulls` gave."""
     counts = np.zeros(n_arms, dtype=np.int64)
     counts[np.asarray(record["arms"], dtype=np.intp)] = record["pulls"]
     return counts
 
 
-def summary(observations: Observations) -> dict[str, list[Any]]:
+def packed_summary(observations: Observations) -> dict[str, list[Any]]:
     """Counts, means and sums of squares, only of the arms with pulls."""
     arms = np.flatnonzero(observations.count)
     columns = {name: getattr(observations, name)[arms].tolist() for name in ("count", "mean", "m2")}
     return {"arms": arms.tolist()} | columns
 
 
-def summary_of(record: dict[str, Any], n_arms: int) -> Observations:
-    """The observations of n arms that `summary` gave, bit for bit."""
+def unpacked_summary(record: dict[str, Any], n_arms: int) -> Observations:
+    """The observations of n arms that `packed_summary` gave, bit for bit."""
     arms = np.asarray(record["arms"], dtype=np.intp)
     count = np.zeros(n_arms, dtype=np.int64)
     mean, m2 = np.zeros(n_arms), np.zeros(n_arms)

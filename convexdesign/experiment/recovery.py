@@ -14,7 +14,7 @@ from convexdesign.arguments import to_path
 from convexdesign.errors import DamagedStoreError, InputError
 from convexdesign.experiment.events import GENESIS, Event, link
 from convexdesign.experiment.journal import journal_of
-from convexdesign.experiment.salvage import Found, pages_of, salvage
+from convexdesign.experiment.salvage import SalvagedEvent, pages_of, salvage
 from convexdesign.experiment.store import OPEN, Store, kind_of, log_of
 
 __all__ = ["Recovery", "recover"]
@@ -92,7 +92,7 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Rec
     return Recovery(new, len(events), lost)
 
 
-def _candidates(source: Path) -> list[Found]:
+def _candidates(source: Path) -> list[SalvagedEvent]:
     """Whatever may be an event, of the file first, then of what its journal or an older version's write-ahead log adds.
 
     Those may be another experiment's; their events follow from none in the file, and what begins there counts.
@@ -111,22 +111,22 @@ def _candidates(source: Path) -> list[Found]:
     return [*salvage(original), *by_sqlite, *salvage(merged), *salvage(journal, pages), *salvage(log, pages)]
 
 
-def _read(path: Path) -> list[Found]:
+def _read(path: Path) -> list[SalvagedEvent]:
     """What SQLite reads of the events, one by one where it must."""
-    found: list[Found] = []
+    found: list[SalvagedEvent] = []
     unreadable = (sqlite3.Error, UnicodeDecodeError)
     with contextlib.suppress(*unreadable), contextlib.closing(sqlite3.connect(path)) as connection:
         connection.text_factory = bytes
         cursor = connection.execute("SELECT seq, kind, time, body, checksum FROM events ORDER BY seq")
         for seq, *parts in cursor:
             if isinstance(seq, int) and all(isinstance(part, bytes) for part in parts):
-                found.append(Found(seq, *parts))
+                found.append(SalvagedEvent(seq, *parts))
     return found
 
 
-def _prefix(candidates: list[Found], source: Path) -> tuple[list[Event], int]:
+def _prefix(candidates: list[SalvagedEvent], source: Path) -> tuple[list[Event], int]:
     """The longest chain that the candidates form from the beginning, and how many later numbers were seen."""
-    by_number: dict[int, list[Found]] = defaultdict(list)
+    by_number: dict[int, list[SalvagedEvent]] = defaultdict(list)
     for found in candidates:
         if found.seq is not None:
             by_number[found.seq].append(found)
@@ -144,7 +144,7 @@ def _prefix(candidates: list[Found], source: Path) -> tuple[list[Event], int]:
         checksum = event.checksum
 
 
-def _next(candidates: list[Found], seq: int, before: bytes, source: Path) -> Event | None:
+def _next(candidates: list[SalvagedEvent], seq: int, before: bytes, source: Path) -> Event | None:
     """The candidate whose checksum says that it is event `seq` after the checksum `before`."""
     for found in candidates:
         if link(before, seq, found.kind, found.time, found.text) == found.checksum:

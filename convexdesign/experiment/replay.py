@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from convexdesign.estimation import Observations
 from convexdesign.experiment.designing import Designer
 from convexdesign.experiment.events import EventKind, PendingEvent
-from convexdesign.experiment.ledger import Ledger, Round, Withdrawal
-from convexdesign.experiment.packing import pulls
+from convexdesign.experiment.ledger import Ledger, RecordedRound, Withdrawal
+from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.identification import GuaranteeWarning, Identifier, Result, Status
 from convexdesign.identification.allocations import unpacked
@@ -20,7 +20,7 @@ from convexdesign.typing import Counts
 
 __all__ = ["Replay", "result_from"]
 
-Step = Round | Withdrawal
+Step = RecordedRound | Withdrawal
 
 
 class Replay:
@@ -48,10 +48,10 @@ class Replay:
             raise
 
     def _catch_up(self, algorithm: Identifier, steps: list[Step]) -> Identifier:
-        if self._done and isinstance(self._done[-1][0], Round) and self._done[-1][1] is None:
+        if self._done and isinstance(self._done[-1][0], RecordedRound) and self._done[-1][1] is None:
             self._tell(self._done.pop()[0])
         for step in steps[len(self._done) :]:
-            if self._done and isinstance(self._done[-1][0], Round) and self._done[-1][1] is None:
+            if self._done and isinstance(self._done[-1][0], RecordedRound) and self._done[-1][1] is None:
                 break  # what comes after an open round waits for its results
             if isinstance(step, Withdrawal):
                 algorithm.withdraw(step.arms)
@@ -67,14 +67,14 @@ class Replay:
             return False
         return all(
             step is mine
-            and (aggregated is None or (isinstance(step, Round) and step.aggregated is aggregated))
-            and (counts is None or (isinstance(step, Round) and step.counts is counts))
+            and (aggregated is None or (isinstance(step, RecordedRound) and step.aggregated is aggregated))
+            and (counts is None or (isinstance(step, RecordedRound) and step.counts is counts))
             for (mine, aggregated, counts), step in zip(self._done, steps)
         )
 
     def _tell(self, step: Step) -> None:
         """Tell the algorithm's open batch what the round gave, once that is complete."""
-        assert isinstance(step, Round)
+        assert isinstance(step, RecordedRound)
         assert self.algorithm is not None
         if step.aggregated is not None:
             with warnings.catch_warnings(record=True) as caught:
@@ -97,7 +97,7 @@ class Replay:
         try:
             if draft.done:
                 return self._finished(draft)
-            counts = pulls(draft.ask().counts)
+            counts = packed_pulls(draft.ask().counts)
         finally:
             self.attempts = designer.record()
         body = {"batch": len(ledger.batches), "memory": draft.state_dict(), "replaces": None, "designs": self.attempts}
@@ -117,7 +117,7 @@ class Replay:
             draft.stop()
             return self._finished(draft)
         body = {"batch": len(ledger.batches), "memory": current.memory, "designs": []}
-        return PendingEvent(EventKind.ASKED, body | {"replaces": max(current.ids)} | pulls(current.lost))
+        return PendingEvent(EventKind.ASKED, body | {"replaces": max(current.ids)} | packed_pulls(current.lost))
 
     def _finished(self, algorithm: Identifier) -> PendingEvent:
         return PendingEvent(

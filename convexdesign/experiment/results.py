@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
-from convexdesign.experiment.packing import packed_numbers, summary_of, unpacked_numbers
+from convexdesign.experiment.packing import packed_numbers, unpacked_numbers, unpacked_summary
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Content", "Results", "RewardRows", "SummaryRows", "aggregate", "content_from_record", "content_record"]
@@ -226,4 +226,4 @@ def _among(seen: NDArray[np.intp], content: Content) -> Observations:
     assert content.count is not None
     assert content.m2 is not None
     arms = np.searchsorted(seen, content.arms)
-    return summary_of({"arms": arms, "count": content.count, "mean": content.values, "m2": content.m2}, seen.size)
+    return unpacked_summary({"arms": arms, "count": content.count, "mean": content.values, "m2": content.m2}, seen.size)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["Found", "pages_of", "salvage"]
+__all__ = ["SalvagedEvent", "pages_of", "salvage"]
 
 PAGE = 4096
 # The most of a record that lies within a page, and the least where the rest lies elsewhere.
@@ -23,7 +23,7 @@ RECORD = re.compile(rb"[\x06-\x0e]\x00[\x0f-\x7f]\x47(?:[\x80-\xff]{0,8}[\x00-\x
 Pages = Callable[[int], bytes]
 
 
-class Found(NamedTuple):
+class SalvagedEvent(NamedTuple):
     """What may be an event: its number as the table has it (None where that cannot be read), and its parts."""
 
     seq: int | None
@@ -38,7 +38,7 @@ def pages_of(data: bytes) -> Pages:
     return lambda number: data[(number - 1) * PAGE : number * PAGE] if number > 0 else b""
 
 
-def salvage(data: bytes, pages: Pages | None = None) -> Iterator[Found]:
+def salvage(data: bytes, pages: Pages | None = None) -> Iterator[SalvagedEvent]:
     """Everything in `data` that has the shape of an event; long ones go on in other pages (those of data if None).
 
     Nothing is trusted: whether it is an event, its checksum says.
@@ -57,7 +57,7 @@ def salvage(data: bytes, pages: Pages | None = None) -> Iterator[Found]:
             continue
         rest = payload[header:]
         ends = (kind, kind + TIME, kind + TIME + body)
-        yield Found(
+        yield SalvagedEvent(
             _number_before(data, at), rest[: ends[0]], rest[ends[0] : ends[1]], rest[ends[1] : ends[2]], rest[ends[2] :]
         )
 

@@ -10,7 +10,7 @@ from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.identification import Identifier, MartingaleElimination, Status
 from convexdesign.identification.assumption_checks import VOID
 
-__all__ = ["ExperimentStatus", "guarantee", "status_of"]
+__all__ = ["ExperimentStatus", "experiment_status", "guarantee"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ExperimentStatus:
         return self.told / self.asked if self.asked else 1.0
 
 
-def status_of(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> ExperimentStatus:
+def experiment_status(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> ExperimentStatus:
     """The state that a ledger and the algorithm that followed it are in."""
     asked = ledger.open
     survivors, above, below = (tuple(side) for side in algorithm.partition.record().values())

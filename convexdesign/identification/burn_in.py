@@ -35,7 +35,7 @@ __all__ = [
     "burn_in_budget",
     "check_burn_in",
     "head_plan",
-    "positive",
+    "kept_positive",
     "pulls_for",
 ]
 
@@ -345,7 +345,7 @@ def _within(estimates: Floats, low: Floats, high: Floats) -> Floats:
     """The estimates clipped to [high/1.5, 2 low]."""
     least, most = high / (1.0 + SHARE), low / (1.0 - SHARE)
     clipped = np.clip(estimates, np.minimum(least, most), np.maximum(least, most))
-    return positive(clipped)
+    return kept_positive(clipped)
 
 
 def _bounds(given: Any) -> tuple[float, float]:
@@ -361,6 +361,6 @@ def _bounds(given: Any) -> tuple[float, float]:
     return low, high
 
 
-def positive(variances: Floats) -> Floats:
+def kept_positive(variances: Floats) -> Floats:
     """The variances (n,), positive and within 1e12 of the largest whatever happens: contradicted ones may be anything."""
     return np.maximum(variances, max(LEAST_SHARE * float(variances.max()), LEAST))

@@ -21,7 +21,7 @@ from convexdesign.identification.burn_in import (
     AdaptiveBurnIn,
     check_burn_in,
     head_plan,
-    positive,
+    kept_positive,
     pulls_for,
 )
 from convexdesign.identification.identifier import VARIANCES, noise_up_to
@@ -309,7 +309,7 @@ class HRage(GapElimination):
             (low, high), estimates = self._intervals(model, self._delta_burn_in), model.variances
         if self.margin == "fixed" or self.burn_in in ("paper", "released"):
             return None, self._of_all_arms(estimates, estimates.max())
-        high = positive(high)
+        high = kept_positive(high)
         return self._of_all_arms(low, 0.0), self._of_all_arms(high, high.max())
 
     def _ends_for_warnings(self, model: VarianceModel) -> tuple[Floats, Floats] | None:
@@ -326,7 +326,7 @@ class HRage(GapElimination):
         if not np.isfinite(most).all():
             return None
         if np.all(least <= most):  # else it is a contradiction, and stays one
-            most = positive(most)
+            most = kept_positive(most)
         return self._of_all_arms(least, least.min()), self._of_all_arms(most, most.max())
 
     def _of_all_arms(self, values: Floats, otherwise: float) -> Floats:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convexdesign.estimation import Observations
-from convexdesign.experiment.packing import summary, summary_of
+from convexdesign.experiment.packing import packed_summary, unpacked_summary
 from convexdesign.experiment.results import (
     Content,
     Results,
@@ -101,7 +101,7 @@ def test_records_read_back_bit_for_bit(lists):
             content = part.content(k)
             assert content_from_record(json.loads(json.dumps(content_record(content)))) == content
     observed = aggregated(parts_of(lists))
-    assert bits(summary_of(json.loads(json.dumps(summary(observed))), N_ARMS)) == bits(observed)
+    assert bits(unpacked_summary(json.loads(json.dumps(packed_summary(observed))), N_ARMS)) == bits(observed)
 
 
 @given(lists=deliveries)

@@ -200,9 +200,9 @@ def _batch(x: Experiment, key: str, said: int | None, wanted: int | None) -> int
 
 def _observations(x: Experiment, rows: list[tuple[int, int, float, float]]) -> Any:
     """Observations from rows (arm, count, mean, m2)."""
-    from convexdesign.experiment.packing import summary_of
+    from convexdesign.experiment.packing import unpacked_summary
 
-    return summary_of(dict(zip(("arms", "count", "mean", "m2"), zip(*rows))), x.n_arms)
+    return unpacked_summary(dict(zip(("arms", "count", "mean", "m2"), zip(*rows))), x.n_arms)
 
 
 def _document(x: Experiment, recorded: list[TellResult], dry_run: bool) -> dict[str, Any]:
