@@ -1,3 +1,0 @@
-"""Moved to `convexdesign.arms.source`."""
-
-from convexdesign.arms.source import *  # noqa: F403

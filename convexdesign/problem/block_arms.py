@@ -1,3 +1,0 @@
-"""Moved to `convexdesign.arms.blocks`."""
-
-from convexdesign.arms.blocks import *  # noqa: F403

@@ -1,3 +1,0 @@
-"""Moved to `convexdesign.arms.dask`."""
-
-from convexdesign.arms.dask import *  # noqa: F403

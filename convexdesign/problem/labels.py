@@ -1,3 +1,0 @@
-"""Moved to `convexdesign.arms.labels`."""
-
-from convexdesign.arms.labels import *  # noqa: F403

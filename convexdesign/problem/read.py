@@ -1,3 +1,0 @@
-"""Moved to `convexdesign.arms.read`."""
-
-from convexdesign.arms.read import *  # noqa: F403
