@@ -65,7 +65,7 @@ def design(
 
     See Also
     --------
-    convexdesign.solve : the same with every option, and a certificate.
+    convexdesign.solve : The same with every option, and a certificate.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def whole(weights: ArrayLike, N: int) -> Counts:
 
     Returns
     -------
-    counts : ndarray of int64, shape (K,)
+    ndarray of int64, shape (K,)
         Where N >= l, every variance is at most 1 / (1 - l/N) times that of the weights.
 
     Raises

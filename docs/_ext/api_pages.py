@@ -75,7 +75,7 @@ SUBJECTS = (
         "The explorer",
         "What the [explorer](../explorer.md) shows, as values: from a state to designs, certificates, bounds and code.",
         "convexdesign.explore",
-        ("State", "view", "View", "program"),
+        ("State", "view", "View", "program", "alone"),
     ),
     Subject(
         "regions",
@@ -123,7 +123,9 @@ def public_names(subject: Subject) -> tuple[str, ...]:
     if subject.names == ERRORS:
         return tuple(errors)
     if subject.names == OTHERS:
-        taken = {n for s in SUBJECTS if s.module == subject.module for n in s.names or ()} | {"Experiment"}
+        taken = {n for s in SUBJECTS if s.module == subject.module for n in s.names or ()}
+        # What is lent to the top level is described in its own room.
+        taken |= {n for s in SUBJECTS if s.module != subject.module for n in public_names(s)}
         return tuple(n for n in exported if n not in taken and n not in errors)
     return tuple(exported) if subject.names is None else subject.names
 

@@ -104,7 +104,7 @@ def test_it_is_short_and_imports_the_standard_library_only():
         elif isinstance(node, ast.ImportFrom):
             names.add(node.module.split(".")[0])
     assert names <= set(sys.stdlib_module_names)
-    writer = (CHECKER.parent / "certify.py").read_text(encoding="utf-8")
+    writer = (CHECKER.parent / "certifying.py").read_text(encoding="utf-8")
     assert "rigorous.check" not in writer  # neither uses the other
 
 
