@@ -7,6 +7,7 @@ at a maximum near it. Nothing here is trusted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,13 +89,30 @@ def _with_derivatives(x: Floats, most: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class Pointwise:
+    """p itself, and its jet at points: (value, gradient, Hessian), its price included."""
+
+    value: Callable[[Floats], Floats]
+    jet: Callable[[Floats], tuple[Floats, Floats, Floats]]
+
+    def values(self, u: Floats) -> Floats:
+        """p (n, 1)."""
+        return self.value(u)[:, None]
+
+    def derivatives(self, u: Floats) -> tuple[Floats, Floats, Floats]:
+        """Values, gradients and Hessians."""
+        value, slope, bend = self.jet(u)
+        return value[:, None], slope[:, None, :], bend[:, None, :, :]
+
+
+@dataclass(frozen=True, eq=False)
 class Barrier:
     """The region {g >= 0}, all sides of its box among the g, and the price top / bottom."""
 
     g: Table
     price: Table | None
 
-    def climb(self, squares: Table, u: Floats) -> Floats:
+    def climb(self, squares: Table | Pointwise, u: Floats) -> Floats:
         """A maximum of |squares|^2 / price near each row of u (n, q)."""
         u = self._inside(u)
         u = u[(self.g.values(u) > 0).all(axis=1)]
@@ -130,21 +148,25 @@ class Barrier:
             u = u + np.einsum("nk,nkq->nq", 1.2 * short / length, slope)
         return u
 
-    def _value(self, squares: Table, u: Floats, mu: float) -> Floats:
+    def _value(self, squares: Table | Pointwise, u: Floats, mu: float) -> Floats:
         g = self.g.values(u)
         with np.errstate(all="ignore"):
-            p = np.sum(squares.values(u) ** 2, axis=1)
+            p = squares.values(u)[:, 0] if isinstance(squares, Pointwise) else np.sum(squares.values(u) ** 2, axis=1)
             out = np.log(p) + mu * np.log(g).sum(axis=1)
             if self.price is not None:
                 part = self.price.values(u)
                 out += np.log(part[:, 1]) - np.log(part[:, 0])
         return np.where((g > 0).all(axis=1) & np.isfinite(out), out, -np.inf)
 
-    def _derivatives(self, squares: Table, u: Floats, mu: float) -> tuple[Floats, Floats, Floats]:
+    def _derivatives(self, squares: Table | Pointwise, u: Floats, mu: float) -> tuple[Floats, Floats, Floats]:
         z, dz, ddz = squares.derivatives(u)
-        p = np.maximum(np.sum(z * z, axis=1), 1e-300)
-        first = 2.0 * np.einsum("nk,nki->ni", z, dz) / p[:, None]
-        second = 2.0 * (np.einsum("nki,nkj->nij", dz, dz) + np.einsum("nk,nkij->nij", z, ddz)) / p[:, None, None]
+        if isinstance(squares, Pointwise):
+            p = np.maximum(z[:, 0], 1e-300)
+            first, second = dz[:, 0] / p[:, None], ddz[:, 0] / p[:, None, None]
+        else:
+            p = np.maximum(np.sum(z * z, axis=1), 1e-300)
+            first = 2.0 * np.einsum("nk,nki->ni", z, dz) / p[:, None]
+            second = 2.0 * (np.einsum("nki,nkj->nij", dz, dz) + np.einsum("nk,nkij->nij", z, ddz)) / p[:, None, None]
         value, slope = np.log(p), first
         bend = second - first[:, :, None] * first[:, None, :]
         g, dg, ddg = self.g.derivatives(u)

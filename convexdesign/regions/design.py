@@ -164,7 +164,11 @@ class RegionDesign:
     @property
     def information(self) -> Floats:
         """A = A0 + sum_i w_i f(x_i)f(x_i)' / (s^2(x_i) c(x_i)), in the model's own coordinates (d, d)."""
-        F = self.problem.curve.at(self.problem.region.table(self.where, self.x))
+        curve = self.problem.curve
+        F = curve.at(self.problem.region.table(self.where, self.x))
+        for piece in set(self.where):
+            mine = np.array(self.where) == piece
+            F[mine] *= np.sqrt(curve.weights(piece, self.x[mine]))[:, None]
         A = F.T @ ((self.weights / self.problem.prices(self.x))[:, None] * F)
         prior, n_new = self.problem.prior, self.problem.n_new
         return A if prior is None or n_new is None else A + prior / n_new
@@ -185,7 +189,7 @@ class RegionDesign:
         curve = self.problem.curve
         if hasattr(at, "columns") or isinstance(at, dict):
             where, x = curve.region.coordinates(at)
-            H = self.problem.frame.rows(where, x)
+            H = self.problem.frame.rows(where, x, weighted=False)
         else:
             V = np.atleast_2d(numeric(at, "at")).astype(float)
             if V.shape[1] != curve.d:

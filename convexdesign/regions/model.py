@@ -18,6 +18,7 @@ from convexdesign.features.formula import Factor, parse_formula
 from convexdesign.problem.continuum import Continuum
 from convexdesign.regions.polynomial import Polynomial
 from convexdesign.regions.region import Region
+from convexdesign.regions.tape import Node
 from convexdesign.regions.text import parse_ratio
 from convexdesign.typing import Floats
 
@@ -103,6 +104,68 @@ class Model:
         if len(terms) > MOST_TERMS:
             raise InputError(f"the polynomial has {len(terms)} terms; at most {MOST_TERMS}")
         return cls(" + ".join(terms))
+
+    @classmethod
+    def glm(cls, text: str, theta: Sequence[float], link: str, family: str | None = None) -> Model:
+        """A generalised linear model at given parameter values: designs for it are local.
+
+        Parameters
+        ----------
+        text : str
+            The linear predictor, such as "1 + x1*x2".
+        theta : sequence of float
+            The parameters, in the order of its terms.
+        link : str
+            "logit", "probit", "cloglog", "log" or "identity".
+        family : str, optional
+            "binomial", "poisson", "gaussian" or "gamma"; by default the one that the link is usual for.
+
+        Returns
+        -------
+        Model
+            The model.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> model = cd.Model.glm("1 + x", theta=[0, 1], link="logit")
+        >>> design = cd.solve(cd.DesignProblem.d_optimal(model.over(cd.Region.box(x=(-4, 4)))))
+        >>> design.points["x"].round(3).tolist(), design.certificate.kind
+        ([-1.543, 1.543], 'interval branch and bound')
+        """
+        from convexdesign.regions.generalised import GlmModel, intensity, read_parameters
+
+        intensity(link, family)
+        return GlmModel(cls.formula(text).text, read_parameters(theta), link, family)
+
+    @classmethod
+    def nonlinear(cls, text: str, theta: Mapping[str, float]) -> Model:
+        """A nonlinear mean at given parameter values, by the gradient there (extra `nonlinear`): designs for it are local.
+
+        Parameters
+        ----------
+        text : str
+            The mean, of parameters and factors, such as "vmax*x/(k + x)"; exp, log, sqrt, sin, cos, tanh and atan are known.
+        theta : mapping
+            The parameters and their values.
+
+        Returns
+        -------
+        Model
+            The model.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> model = cd.Model.nonlinear("vmax*x/(k + x)", theta=dict(vmax=1, k=1))
+        >>> design = cd.solve(cd.DesignProblem.d_optimal(model.over(cd.Region.box(x=(0, 10)))))
+        >>> design.points["x"].round(4).tolist()
+        [0.8333, 10.0]
+        """
+        from convexdesign.regions.generalised import NonlinearModel, read_named
+
+        names, values = read_named(theta)
+        return NonlinearModel(cls.formula(text).text, names, values)
 
     def over(self, region: Region) -> Curve:
         """The model over a region: a source of arms f(x), one for each setting x, which goes wherever arms go.
@@ -255,6 +318,15 @@ class Curve(Continuum):
                 powers[j] = powers[j - 1] * x[:, k]
             monomials *= powers[keys[:, k]].T
         return monomials @ table
+
+    @property
+    def weight(self) -> Node | None:
+        """What multiplies the information of a setting, as a function of eta; None for one."""
+        return None
+
+    def weights(self, piece: int, x: Floats) -> Floats:
+        """That weight at coordinates of one piece."""
+        return np.ones(len(x))
 
     def at(self, settings: Any) -> Floats:
         """f(x) for every row of a table of settings.

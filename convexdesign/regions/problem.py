@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.problem.psd import read_psd
-from convexdesign.regions.frame import Frame
+from convexdesign.regions.frame import Frame, SampledFrame
+from convexdesign.regions.generalised import NonlinearCurve
 from convexdesign.regions.model import Curve
 from convexdesign.regions.moments import second_moments
 from convexdesign.regions.polynomial import Polynomial
@@ -62,7 +64,7 @@ class RegionProblem(ContinuumProblem):
         How many new measurements are planned.
     """
 
-    curve: Curve
+    curve: Curve | NonlinearCurve
     kind: str
     fields: Mapping[str, Any]
     noise: Ratio | None = None
@@ -97,13 +99,23 @@ class RegionProblem(ContinuumProblem):
         return (
             self.predicts_region
             and self.prior is None
+            and self.is_polynomial
             and (self.price is None or all(p.is_constant for p in self.price))
         )
+
+    @property
+    def is_polynomial(self) -> bool:
+        """Whether sums of squares prove its bounds: sensitivities are polynomials over one."""
+        return isinstance(self.curve, Curve) and self.curve.weight is None
 
     @cached_property
     def frame(self) -> Frame:
         """The coordinates in which it is solved."""
-        return Frame(self.curve, plain=self.kind == "e_optimal")
+        plain = self.kind == "e_optimal"
+        if isinstance(self.curve, Curve):
+            return Frame(self.curve, plain)
+        x = inner_points(self.region, 200, np.random.default_rng(1)) if self.region.q else np.empty((1, 0))
+        return SampledFrame(self.curve, [x for _ in self.region.pieces], plain)
 
     @cached_property
     def restated(self) -> dict[str, Any]:
@@ -216,7 +228,7 @@ class RegionProblem(ContinuumProblem):
         return f"RegionProblem({name}: {self.curve.model.text!r} over {self.region!r})"
 
 
-def make_problem(curve: Curve, kind: str, options: Mapping[str, Any]) -> RegionProblem:
+def make_problem(curve: Curve | NonlinearCurve, kind: str, options: Mapping[str, Any]) -> RegionProblem:
     """The problem of a kind over a region; InputError for what has no meaning there."""
     if kind not in KINDS:
         known = ", ".join(name for name in KINDS if name != "DesignProblem")
@@ -235,7 +247,7 @@ def make_problem(curve: Curve, kind: str, options: Mapping[str, Any]) -> RegionP
     return problem
 
 
-def _fields(curve: Curve, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(curve: Curve | NonlinearCurve, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     match kind:
         case "DesignProblem":
             return {"targets": _vectors(curve, given["targets"], "targets")}
@@ -250,6 +262,10 @@ def _fields(curve: Curve, kind: str, given: Mapping[str, Any]) -> dict[str, Any]
         case "a_optimal":
             return {"M": np.eye(curve.d)}
         case "i_optimal":
+            if not isinstance(curve, Curve):
+                raise InputError(
+                    "the moments of a nonlinear model are not known in closed form; give average_variance M"
+                )
             over = curve.region if given["region"] is None else given["region"]
             return {"M": second_moments(curve, over)}
         case "average_variance":
@@ -260,7 +276,7 @@ def _fields(curve: Curve, kind: str, given: Mapping[str, Any]) -> dict[str, Any]
     return {}
 
 
-def _vectors(curve: Curve, given: Any, what: str) -> Floats:
+def _vectors(curve: Curve | NonlinearCurve, given: Any, what: str) -> Floats:
     """Vectors (k, d), or f at the rows of a table of settings."""
     if (
         hasattr(given, "columns")
@@ -276,7 +292,7 @@ def _vectors(curve: Curve, given: Any, what: str) -> Floats:
     return V
 
 
-def _direction(curve: Curve, given: Any) -> Floats:
+def _direction(curve: Curve | NonlinearCurve, given: Any) -> Floats:
     if isinstance(given, Mapping):
         out = np.zeros(curve.d)
         for name, value in given.items():
@@ -292,7 +308,7 @@ def _direction(curve: Curve, given: Any) -> Floats:
     return vector
 
 
-def _interest(curve: Curve, given: Any) -> Floats:
+def _interest(curve: Curve | NonlinearCurve, given: Any) -> Floats:
     """K (d, s): indices or names of terms, or a matrix of combinations."""
     listed = [given] if isinstance(given, str) else given
     if isinstance(listed, (list, tuple)) and listed and all(isinstance(name, str) for name in listed):
@@ -327,7 +343,9 @@ def _expression(region: Region, given: Any, what: str) -> Ratio | None:
     return Polynomial.constant(value, region.names), Polynomial.constant(1, region.names)
 
 
-def _held(curve: Curve, given: Mapping[str, Any], noise: Ratio | None) -> tuple[Floats | None, float | None]:
+def _held(
+    curve: Curve | NonlinearCurve, given: Mapping[str, Any], noise: Ratio | None
+) -> tuple[Floats | None, float | None]:
     information, runs, n_new = given["prior_information"], given["existing_runs"], given["n_new"]
     if information is None and runs is None:
         if n_new is not None:
@@ -341,8 +359,12 @@ def _held(curve: Curve, given: Mapping[str, Any], noise: Ratio | None) -> tuple[
     if information is not None:
         return read_psd(information, "prior_information", curve.d), planned
     F = curve.at(runs)
+    where, x = curve.region.coordinates(runs)
+    for piece in set(where):
+        mine = np.array(where) == piece
+        F[mine] *= np.sqrt(curve.weights(piece, x[mine]))[:, None]
     if noise is not None:
-        F = F / np.sqrt(values_of(noise, curve.region.coordinates(runs)[1]))[:, None]
+        F = F / np.sqrt(values_of(noise, x))[:, None]
     return F.T @ F, planned
 
 
@@ -356,6 +378,10 @@ def _check(problem: RegionProblem) -> None:
     """The model spans on the region, and noise and cost are positive at settings drawn from it."""
     curve, region, rng = problem.curve, problem.region, np.random.default_rng(0)
     x = inner_points(region, max(4 * curve.d, 50), rng) if region.q else np.empty((1, 0))
+    if not isinstance(curve, Curve) and region.q:
+        # Formulas end where something is zero: corners first.
+        corners = np.array(list(islice(product(*zip(region.lower, region.upper)), 64)), dtype=float)
+        x = np.vstack([corners[region.inside(corners)], x])
     for name, part in (("noise_variance", problem.noise), ("costs", problem.cost)):
         if part is None:
             continue
@@ -367,6 +393,12 @@ def _check(problem: RegionProblem) -> None:
             raise InputError(f"{name} is {values[k]:g} at {place}; it must be positive everywhere in the region")
     pieces = len(region.pieces)
     F = np.vstack([curve.rows(piece, x) for piece in range(pieces)])
+    bad = np.flatnonzero(~np.isfinite(F).all(axis=1))
+    if bad.size:
+        k = int(bad[0]) % len(x)
+        place = ", ".join(f"{factor} = {x[k, j]:g}" for j, factor in enumerate(region.names))
+        term = curve.terms[int(np.argmin(np.isfinite(F[bad[0]])))]
+        raise InputError(f"the derivative by {term} is not defined at {place}; leave such settings out of the region")
     size = np.abs(F).max(axis=0)
     if not size.all():
         raise InputError(f"the term {curve.terms[int(np.argmin(size))]} is zero everywhere in the region; leave it out")

@@ -52,10 +52,12 @@ def _driven_inside(region: Region, count: int, rng: np.random.Generator) -> Floa
     return x[region.inside(x)]
 
 
-def spread_points(region: Region, degree: int, rng: np.random.Generator, least: int) -> Floats:
+def spread_points(
+    region: Region, degree: int, rng: np.random.Generator, least: int, per_axis: int | None = None
+) -> Floats:
     """Points to start from: a Chebyshev grid of the box where it is small, as far as inside, boundary and random points."""
     low, high = _limits(region)
-    per_axis = 2 * degree + 1
+    per_axis = 2 * degree + 1 if per_axis is None else per_axis
     while per_axis > degree + 1 and per_axis**region.q > GRID:
         per_axis -= 1
     parts = []

@@ -21,13 +21,16 @@ from convexdesign.errors import ConvergenceWarning, ConvexDesignError, InputErro
 from convexdesign.evaluation import evaluate
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem import Criterion, DesignProblem
-from convexdesign.regions.ascent import Barrier, Table
+from convexdesign.regions.ascent import Barrier, Pointwise, Table
+from convexdesign.regions.branch import Branch
 from convexdesign.regions.criteria import Vectors, gap_of, moments_share, proven_bound, vectors_of
 from convexdesign.regions.design import RegionCertificate, RegionDesign
+from convexdesign.regions.intervals import Interval
+from convexdesign.regions.model import Curve
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.proof import Proven, Prover, likely_points
 from convexdesign.regions.region import Region
-from convexdesign.regions.search import maximise, spread_points, thinned
+from convexdesign.regions.search import Function, maximise, spread_points, thinned
 from convexdesign.regions.sum_of_squares import UNIT, Bound
 from convexdesign.regions.symmetry import symmetry_mask
 from convexdesign.roundoff import value_error
@@ -36,6 +39,8 @@ from convexdesign.typing import Floats, Indices
 __all__ = ["Search", "solve_over_region"]
 
 ROUNDS = 60
+# Settings for each factor of a first grid, by the number of factors, for models that are no polynomials.
+PER_AXIS = {1: 201, 2: 31, 3: 13, 4: 7}
 # Times that the proof may send the search back.
 REFUTED = 12
 # Settings closer than this share of the box are tried as one.
@@ -51,6 +56,8 @@ MOST_CELLS = 400
 DEEPEST = 14
 # Local searches of one round over all pieces.
 SEARCHES = 60
+# The same with inequalities for models that are no polynomials, whose derivatives take longer.
+FEW_SEARCHES = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +87,17 @@ class Search:
         degree = max(problem.curve.degree, 1)
         pieces = len(self.region.pieces)
         least = max(-(-2 * problem.curve.d // pieces), 4)
-        x = spread_points(self.region, degree, self.rng, least)
+        fine = None if problem.is_polynomial else max(PER_AXIS.get(self.region.q, 5), 2 * degree + 1)
+        x = spread_points(self.region, degree, self.rng, least, fine)
         x = x[problem.allowed(x)]
         room = START if pieces == 1 else max(FEWEST // pieces, least)
         self.starts = [x if len(x) <= room else x[self.rng.permutation(len(x))[:room]] for _ in range(pieces)]
         self.targets: Floats | None = self._first_targets() if self.is_free_g else None
-        self.variances = Prover(self.frame, None)
+        self.variances = Prover(self.frame, None) if isinstance(problem.curve, Curve) else None
         self.barrier = self._barrier() if self.region.inequalities else None
 
     def _first_targets(self) -> Floats:
-        rows = np.vstack([self.frame.piece_rows(piece, x) for piece, x in enumerate(self.starts)])
+        rows = np.vstack([self.frame.piece_rows(piece, x, False) for piece, x in enumerate(self.starts)])
         return rows[self.rng.permutation(len(rows))[: 4 * self.frame.d]]
 
     def _barrier(self) -> Barrier:
@@ -113,6 +121,8 @@ class Search:
 
         if self.barrier is None:
             return maximise(value, self.region, starts, most)
+        if not self.problem.is_polynomial:
+            return self._best_of_formula(value, piece, B, starts, most, priced)
         few = B if B.shape[0] <= B.shape[1] else np.asarray(np.linalg.qr(B, mode="r"))
         squares = Table(self.frame.keys[piece], few @ self.frame.H[piece])
         frame = self.frame
@@ -123,9 +133,27 @@ class Search:
 
         return maximise(value, self.region, starts, most, climb)
 
+    def _best_of_formula(
+        self, value: Function, piece: int, B: Floats, starts: Floats, most: int, priced: bool
+    ) -> tuple[Floats, Floats]:
+        """The same with inequalities for models that are no polynomials."""
+        assert self.barrier is not None
+        branch, barrier, frame = Branch(self.problem, priced), replace(self.barrier, price=None), self.frame
+
+        def jet(u: Floats) -> tuple[Floats, Floats, Floats]:
+            found = branch.sensitivity(piece, B, Interval(u, u))
+            parts = [(part.lo + part.hi) / 2.0 for part in (found.value, found.gradient, found.hessian)]
+            return parts[0], np.nan_to_num(parts[1]), np.nan_to_num(parts[2])
+
+        def climb(x: Floats) -> Floats:
+            objective = Pointwise(lambda u: value(frame.unscaled(u)), jet)
+            return frame.unscaled(barrier.climb(objective, frame.scaled(x[:FEW_SEARCHES])))
+
+        return maximise(value, self.region, starts, most, climb)
+
     def sensitivity(self, piece: int, B: Floats, x: Floats, priced: bool = True) -> Floats:
         """p_b at coordinates of one piece; zero where noise or cost are not positive numbers."""
-        image = self.frame.piece_rows(piece, x) @ B.T
+        image = self.frame.piece_rows(piece, x, priced) @ B.T
         values = np.einsum("ij,ij->i", image, image)
         if self.problem.price is None or not priced:
             return np.asarray(values)
@@ -145,7 +173,7 @@ class Search:
             return Found(where, x, design, vectors, most, design.value)
         found = Found(where, x, design, vectors, most, design.value)
         pieces, at, height = self.maxima(found, priced=False)
-        rows = self.frame.rows(pieces, at)
+        rows = self.frame.rows(pieces, at, weighted=False)
         assert self.targets is not None
         self.targets = np.vstack([self.targets, rows[height > design.value * (1.0 + 1e-12)]])
         return replace(found, value=max(design.value, float(height[0])))
@@ -341,7 +369,7 @@ def solve_over_region(
     started = time.perf_counter()
     deadline = np.inf if time_limit is None else started + real(time_limit)
     search = Search(problem)
-    prover = Prover(problem.frame, problem.price)
+    prover = Prover(problem.frame, problem.price) if problem.is_polynomial else None
     where = np.concatenate([np.full(len(x), piece) for piece, x in enumerate(search.starts)])
     x = np.vstack(search.starts)
     found = search.solved(where, x, 1e-4)
@@ -370,7 +398,7 @@ def solve_over_region(
 
 
 def certified(
-    search: Search, prover: Prover, found: Found, tol: float, deadline: float
+    search: Search, prover: Prover | None, found: Found, tol: float, deadline: float
 ) -> tuple[RegionCertificate, tuple[Indices, Floats] | None]:
     """The certificate of a design over a list, and the settings that the search has missed, where there are any."""
     finite, vectors = found.design.problem, found.vectors
@@ -390,14 +418,15 @@ def certified(
         value = worst.value
         if missed is not None:
             assert search.targets is not None
-            search.targets = np.vstack([search.targets, search.frame.rows(*missed)])
+            search.targets = np.vstack([search.targets, search.frame.rows(*missed, weighted=False)])
 
     def gap(most: float) -> float:
         return gap_of(finite.criterion, value, proven_bound(finite, vectors, most, shift), dim, error)
 
     proven, missed = prove_everywhere(search, prover, found, lambda most: gap(most) <= tol, deadline)
     bound = proven_bound(finite, vectors, proven.value, shift)
-    kind = "sum of squares" if np.isfinite(proven.value) else "none"
+    kind = "sum of squares" if search.problem.is_polynomial else "interval branch and bound"
+    kind = kind if np.isfinite(proven.value) else "none"
     certificate = RegionCertificate(
         finite.criterion if worst is None else Criterion.MINIMAX,
         value,
@@ -415,7 +444,7 @@ def certified(
 
 
 def kiefer_wolfowitz(
-    search: Search, prover: Prover, found: Found, error: float, tol: float, deadline: float
+    search: Search, prover: Prover | None, found: Found, error: float, tol: float, deadline: float
 ) -> tuple[RegionCertificate, tuple[Indices, Floats] | None]:
     """G with one price s^2 c: the optimum is s^2 c d, the design's worst variance s^2 c times its largest sensitivity."""
     price = float(search.problem.prices(np.zeros((1, search.region.q)))[0])
@@ -449,19 +478,60 @@ def worst_variance(
     vectors = Vectors(inverse_root(found.design), np.arange(search.frame.d))
     own = replace(found, vectors=vectors, most=found.value)
     enough = found.value * (1.0 + tol / 4.0)
-    return prove_everywhere(search, search.variances, own, lambda most: most <= enough, deadline)
+    return prove_everywhere(search, search.variances, own, lambda most: most <= enough, deadline, priced=False)
+
+
+def branch_everywhere(
+    search: Search, found: Found, enough: Any, deadline: float, priced: bool
+) -> tuple[Proven, tuple[Indices, Floats] | None]:
+    """The same by branch and bound, for the largest bound that is enough."""
+    started = time.perf_counter()
+    lam = largest_that_suffices(found.most, enough)
+    branch = Branch(search.problem, priced)
+    worst, missed_where, missed_x = 0.0, [], []
+    for piece in range(len(search.starts)):
+        proof = branch.prove(piece, found.vectors.B, lam, deadline)
+        worst = max(worst, proof.value)
+        if len(proof.refuting):
+            x = search.best_near(piece, found.vectors.B, proof.refuting, 20, priced)[0]
+            missed_where.append(np.full(len(x), piece))
+            missed_x.append(x)
+    missed = (np.concatenate(missed_where), np.vstack(missed_x)) if missed_x else None
+    if missed is not None and np.isinf(worst):
+        # Refuted: what is known is a bound that is larger by halves.
+        for factor in (1e-3, 1e-1, 1.0, 10.0):
+            higher = [
+                branch.prove(k, found.vectors.B, lam * (1.0 + factor), deadline) for k in range(len(search.starts))
+            ]
+            worst = max(proof.value for proof in higher)
+            if np.isfinite(worst):
+                break
+    return Proven(worst, 0, (), time.perf_counter() - started), missed
+
+
+def largest_that_suffices(most: float, enough: Any) -> float:
+    """A bound a little above `most`, the largest that is enough where any is."""
+    if not enough(most * (1.0 + 1e-13)):
+        return most * (1.0 + 1e-6)
+    low, high = 1e-13, 1.0
+    while high / low > 1.02:
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if enough(most * (1.0 + middle)) else (low, middle)
+    return most * (1.0 + low)
 
 
 def prove_everywhere(
-    search: Search, prover: Prover, found: Found, enough: Any, deadline: float
+    search: Search, prover: Prover | None, found: Found, enough: Any, deadline: float, priced: bool = True
 ) -> tuple[Proven, tuple[Indices, Floats] | None]:
     """The largest bound of all pieces, each by the lowest rung that suffices; and missed settings, where p_b is larger."""
+    if prover is None:
+        return branch_everywhere(search, found, enough, deadline, priced)
     started = time.perf_counter()
     bounds: list[Bound | None] = []
     missed_where, missed_x = [], []
     worst, degree = 0.0, 0
     for piece in range(len(search.starts)):
-        attempt = Attempt(search, found, piece, enough, deadline)
+        attempt = Attempt(search, found, piece, enough, deadline, priced)
         value = attempt.bound(prover, 0)
         bounds.extend(attempt.bounds)
         worst, degree = max(worst, value), max(degree, attempt.degree)
@@ -475,9 +545,9 @@ def prove_everywhere(
 class Attempt:
     """The attempt to prove one piece: the rungs of the ladder, then halves of the box, until enough is proven or refuted."""
 
-    def __init__(self, search: Search, found: Found, piece: int, enough: Any, deadline: float):
+    def __init__(self, search: Search, found: Found, piece: int, enough: Any, deadline: float, priced: bool):
         self.search, self.found, self.piece = search, found, piece
-        self.enough, self.deadline = enough, deadline
+        self.enough, self.deadline, self.priced = enough, deadline, priced
         self.bounds: list[Bound | None] = []
         self.degree, self.cells = 0, 0
         self.missed: Floats = np.empty((0, search.region.q))
@@ -498,9 +568,7 @@ class Attempt:
             if self.enough(best.value):
                 break
             if not depth:
-                self.missed = missed_points(
-                    self.search, self.found, self.piece, bound, prover is not self.search.variances
-                )
+                self.missed = missed_points(self.search, self.found, self.piece, bound, self.priced)
                 if len(self.missed):
                     break
         value = np.inf if best is None else best.value

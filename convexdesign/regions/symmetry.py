@@ -19,6 +19,8 @@ def symmetry_mask(problem: RegionProblem) -> Floats | None:
     The mean over a group under which the criterion and the region are invariant is at least as good as A itself (concavity),
     so that its bound is at least as tight; any vectors b_j prove a bound, so nothing here needs to be exact.
     """
+    if not problem.is_polynomial:
+        return None
     frame, region = problem.frame, problem.region
     mask = np.ones((frame.d, frame.d))
     found = False
