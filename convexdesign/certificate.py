@@ -27,7 +27,7 @@ import numpy as np
 from convexdesign.arms.groups import squared_norms
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate, range_volume
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts, product
 from convexdesign.problem.held import UNIT, held_form
 from convexdesign.roundoff import inner_product, moments_error, value_error, volume_error
@@ -299,22 +299,31 @@ def _most(canonical: Canonical, B: Floats, support: SupportFunction) -> tuple[fl
         columns = np.asarray(np.linalg.qr(B, mode="r")).T
         g += 8 * (j + p) * UNIT
     columns = np.ascontiguousarray(columns)
-    sensitivity = problem.arms.quadratic(columns)
     form, off = held_form(problem, columns)
     held = float(np.trace(form)) + np.sqrt(columns.shape[1]) * off
     lengths = np.linalg.norm(B, axis=0)
     share = extra = 0.0
     if problem.arms.n * p <= FEW_ENTRIES:
-        sensitivity = (
-            np.sqrt(sensitivity) + g * np.sqrt(squared_norms(canonical.sizes @ lengths[:, None], problem.responses))
-        ) ** 2
+        sizes = squared_norms(canonical.sizes @ lengths[:, None], problem.responses)
+        sensitivity = (np.sqrt(problem.arms.quadratic(columns)) + g * np.sqrt(sizes)) ** 2
+        worst, most = int(np.argmax(sensitivity)), support(sensitivity)
     else:
+        worst, most = _largest(problem, columns, support)
         share = _seen(canonical, columns, g * lengths)
         if not share <= WELL_SEEN:
             share, extra = 0.0, g * float(lengths @ canonical.extent)
     parts = 8 if problem.weight_set.is_simplex else problem.arms.n + 8
-    free = np.sqrt(max(support(sensitivity), 0.0)) * (1.0 + share + (columns.shape[1] + parts) * UNIT) + extra
-    return held * (1.0 + 4 * UNIT) + float(free) ** 2, int(np.argmax(sensitivity))
+    free = np.sqrt(max(most, 0.0)) * (1.0 + share + (columns.shape[1] + parts) * UNIT) + extra
+    return held * (1.0 + 4 * UNIT) + float(free) ** 2, worst
+
+
+def _largest(problem: DesignProblem, columns: Floats, support: SupportFunction) -> tuple[int, float]:
+    """The arm with the largest |C'y_i|^2, and h_W of them all; over the simplex the largest is all that arms must tell."""
+    if problem.weight_set.is_simplex:
+        index, values = problem.arms.largest(columns)
+        return int(index[0]), float(values[0])
+    sensitivity = problem.arms.quadratic(columns)
+    return int(np.argmax(sensitivity)), support(sensitivity)
 
 
 def _seen(canonical: Canonical, columns: Floats, blur: Floats) -> float:
