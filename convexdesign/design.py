@@ -22,7 +22,7 @@ from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.files import write_text
 from convexdesign.outcome import Stats, Status, status_of
-from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
+from convexdesign.problem import Canonical, DesignProblem, canonicalise
 from convexdesign.problem.storage import problem_to_json
 from convexdesign.saved import read_document, read_saved
 from convexdesign.typing import Floats
@@ -446,12 +446,11 @@ class Design:
 
     def __repr__(self) -> str:
         criterion = self.problem.criterion
-        word = {Criterion.D: "log det", Criterion.DS: "log det", Criterion.E: "lambda_min"}.get(criterion, "value")
         side = "upper" if criterion.maximised else "lower"
         rank = f"; {self.rank_note}" if self.rank_note else ""
         return (
-            f"Design({self.problem.kind}: {word} {self.value:.8g}, {side} bound {self.bound:.8g}, gap {self.gap:.1e}, "
-            f"{self.status.name}; {self.support.size} of {self.problem.n_arms} arms{rank})"
+            f"Design({self.problem.kind}: {criterion.symbol} {self.value:.8g}, {side} bound {self.bound:.8g}, "
+            f"gap {self.gap:.1e}, {self.status.name}; {self.support.size} of {self.problem.n_arms} arms{rank})"
         )
 
     def _repr_html_(self) -> str:

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from convexdesign.arms.groups import repeat_per_response
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.criteria import Evaluation, oracle_of
+from convexdesign.criteria.evaluation import OUTSIDE_TOLERANCE
+from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
 
-__all__ = ["Evaluation", "evaluate", "range_volume"]
+__all__ = ["OUTSIDE_TOLERANCE", "Evaluation", "evaluate"]
 
 
 # Singular values of sqrt(w_i) y_i below this share of the largest count as unmeasured.
 SINGULAR_TOLERANCE = 1e-11
-# A target counts as measured when no more than this share of it lies outside the range of A(w).
-OUTSIDE_TOLERANCE = 1e-10
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """The criterion at given weights.
-
-    value: in the user's units, infinitely bad where something wanted is not measured; worst_target: the index of the
-    target that decides (minimax), or of one that is not measured, else -1; factor F (d, k): C = FF' is an inverse of A(w)
-    on its range; rank of A(w); null N (d, r - k): v is measured exactly where N'v = 0, and N'N = I in whitened coordinates.
-    """
-
-    value: float
-    worst_target: int
-    factor: Floats
-    rank: int
-    null: Floats
 
 
 def evaluate(canonical: Canonical, weights: Floats) -> Evaluation:
@@ -45,53 +27,8 @@ def evaluate(canonical: Canonical, weights: Floats) -> Evaluation:
     worst = _unmeasured(canonical, null) if null.shape[1] else -1
     if worst >= 0:
         return Evaluation(problem.criterion.worst_value, worst, factor, rank, null)
-    if problem.criterion is Criterion.MINIMAX:
-        index, values = problem.targets.worst(factor, 1)
-        return Evaluation(float(values[0]), int(index[0]), factor, rank, null)
-    return Evaluation(_smooth_value(canonical, columns, factor), -1, factor, rank, null)
-
-
-def _smooth_value(canonical: Canonical, columns: Floats, factor: Floats) -> float:
-    """The criterion where everything wanted is measured; K = columns has KK' = A_u^-1."""
-    problem = canonical.problem
-    match problem.criterion:
-        case Criterion.D:
-            return float(range_volume(canonical) - 2.0 * np.linalg.slogdet(columns)[1])
-        case Criterion.AVERAGE:
-            return float(np.sum((factor.T @ problem.aim) ** 2))
-        case Criterion.DS:
-            # Elimination, not eigenvalues: the columns of K may be in units that differ by any factor.
-            image = factor.T @ problem.aim
-            size = np.linalg.norm(image, axis=0)
-            return -_squared_volume(image / size) - 2.0 * float(np.log(size).sum())
-        case Criterion.E:
-            return float(np.linalg.norm(factor.T @ problem.aim, 2) ** -2)
-    raise AssertionError(problem.criterion)
-
-
-def range_volume(canonical: Canonical) -> float:
-    """log det RR': A = R'A_u R, so that in an orthonormal basis of the range det A = det(A_u) det(RR')."""
-    own = _volume(canonical.inverse)
-    return own if canonical.frame is None else own + _volume(canonical.frame.inverse)
-
-
-def _volume(R: Floats) -> float:
-    """log det RR' of R (r, d)."""
-    if R.shape[0] == R.shape[1]:
-        # Elimination keeps its digits whatever the scales of the columns are.
-        return float(2.0 * np.linalg.slogdet(R)[1])
-    return _squared_volume(R.T)
-
-
-def _squared_volume(columns: Floats) -> float:
-    """log det C'C of C (n, k), n >= k: through a QR, and not C'C itself, whose condition is squared.
-
-    Longest rows first and with pivoting, for the same reason.
-    """
-    from scipy.linalg.lapack import dgeqp3
-
-    rows = columns[np.argsort(-np.abs(columns).max(axis=1), kind="stable")]
-    return float(2.0 * np.sum(np.log(np.abs(dgeqp3(rows)[0].diagonal()))))
+    value, target = oracle_of(problem).value(canonical, columns, factor)
+    return Evaluation(value, target, factor, rank, null)
 
 
 def _unmeasured(canonical: Canonical, null: Floats) -> int:
@@ -99,7 +36,7 @@ def _unmeasured(canonical: Canonical, null: Floats) -> int:
     problem = canonical.problem
     found = problem.targets.outside(null, canonical.basis, OUTSIDE_TOLERANCE)
     if found is None:
-        return 0 if problem.criterion is Criterion.D else -1
+        return 0 if problem.criterion.on_range else -1
     return found
 
 

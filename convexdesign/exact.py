@@ -15,10 +15,11 @@ from convexdesign.aliasing import rank_note
 from convexdesign.arguments import choice, generator, positive, real, shown
 from convexdesign.arms.groups import grouped, repeat_per_response
 from convexdesign.arms.labels import in_order
-from convexdesign.certificate import Witness, dimension, vector_bound
+from convexdesign.certificate import Witness, vector_bound
+from convexdesign.criteria import oracle_of
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
-from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.roundoff import value_error
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import pandas
 
     from convexdesign.allowed import Allowed
-    from convexdesign.rounding import Criterion as RoundingCriterion
     from convexdesign.rounding import Whole
     from convexdesign.rounding.many_starts import Tell
     from convexdesign.rounding.plans import Plans
@@ -127,8 +127,10 @@ class ExactDesign:
 
         The targets are the problem's own: for D all arms, for A and E the coefficients, for I the points of the region.
         """
-        if self.problem.criterion is Criterion.MINIMAX or not np.isfinite(self.value):
-            return self.evaluation.value / self.scale if self.problem.criterion is Criterion.MINIMAX else np.inf
+        if self.problem.criterion.by_target:
+            return self.evaluation.value / self.scale
+        if not np.isfinite(self.value):
+            return np.inf
         return float(self.problem.targets.worst(self.evaluation.factor, 1)[1][0]) / self.scale
 
     def to_frame(self) -> pandas.DataFrame:
@@ -321,7 +323,7 @@ def _rounded(
         _per_pull(canonical, index),
         pulls[index],
         n,
-        _criterion(canonical),
+        oracle_of(canonical).of_matrix(canonical),
         method=Method(options.method),
         prior=None if canonical.prior is None else scale * canonical.prior,
         min_counts=None if free else lower[index],
@@ -376,7 +378,7 @@ def _inside_rows(
             arms,
             aim,
             plans.taken(own),
-            _criterion(canonical),
+            oracle_of(canonical).of_matrix(canonical),
             method=options.method,
             prior=prior,
             rng=options.rng,
@@ -421,17 +423,9 @@ def _evaluated(
     at = evaluate(canonical, effort / scale)
     spent = float(effort.sum()) / scale
     bound = _bound_for_budget(canonical, bound, witness, spent)
-    match problem.criterion:
-        case Criterion.D | Criterion.DS:
-            size = dimension(canonical)
-            value = at.value - size * np.log(spent)
-            efficiency = float(np.exp((value - bound) / size))
-        case Criterion.E:
-            value = at.value / spent
-            efficiency = value / bound
-        case _:
-            value = at.value * spent
-            efficiency = bound / value
+    dim = oracle_of(problem).dimension(canonical)
+    value = problem.criterion.per_unit(at.value, spent, dim)
+    efficiency = problem.criterion.efficiency(value, bound, dim)
     # More than one by more than rounding is the truth: of counts outside the constraints.
     efficiency = 1.0 if 1.0 < efficiency <= 1.0 + ROUNDING else efficiency
     efficiency = float(efficiency) / (1.0 + value_error(canonical, effort / scale, at))
@@ -467,20 +461,13 @@ def _bound_for_budget(canonical: Canonical, bound: float, witness: Witness | Non
     problem = canonical.problem
     if problem.prior is None or spent >= 1.0:
         return bound
-    maximised = problem.criterion.maximised
-    logarithmic = problem.criterion in (Criterion.D, Criterion.DS)
-    size = dimension(canonical) if logarithmic else 1
-
-    def per_unit(total: float) -> float:
-        if logarithmic:
-            return total - size * float(np.log(spent))
-        return total / spent if maximised else total * spent
-
-    bounds = [per_unit(bound)]
+    criterion, dim = problem.criterion, oracle_of(problem).dimension(canonical)
+    bounds = [criterion.per_unit(bound, spent, dim)]
     if witness is not None:
         support = problem.weight_set.support
-        bounds.append(per_unit(vector_bound(canonical, witness, lambda q: spent * support(q))[0]))
-    return min(bounds) if maximised else max(bounds)
+        proven = vector_bound(canonical, witness, lambda q: spent * support(q))[0]
+        bounds.append(criterion.per_unit(proven, spent, dim))
+    return min(bounds) if criterion.maximised else max(bounds)
 
 
 def _candidates(canonical: Canonical, weights: Floats, n: int, lower: Counts, upper: Counts, method: str) -> Indices:
@@ -507,22 +494,3 @@ def _candidates(canonical: Canonical, weights: Floats, n: int, lower: Counts, up
     enough = int(np.searchsorted(room, max(missing, 0))) + 1
     extra = order[: max(EXTRA_CANDIDATES, enough)]
     return np.sort(np.concatenate([index, extra[leverage[extra] > 0]]))
-
-
-def _criterion(canonical: Canonical) -> RoundingCriterion:
-    """The problem's criterion on information matrices in whitened coordinates."""
-    from convexdesign.rounding import AverageVariance, Minimax, SphereTargets, TransformedTargets, Volume
-
-    problem = canonical.problem
-    match problem.criterion:
-        case Criterion.MINIMAX:
-            return Minimax(TransformedTargets(problem.targets, canonical.basis))
-        case Criterion.AVERAGE:
-            return AverageVariance(canonical.aim @ canonical.aim.T)
-        case Criterion.D:
-            return Volume(np.eye(canonical.rank))
-        case Criterion.DS:
-            return Volume(canonical.aim)
-        case Criterion.E:
-            return Minimax(SphereTargets(canonical.aim))
-    raise AssertionError(problem.criterion)

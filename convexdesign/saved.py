@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from convexdesign.certificate import Witness
+from convexdesign.criteria import oracle_of
 from convexdesign.errors import InputError
 from convexdesign.files import read_regular
-from convexdesign.problem import Criterion, DesignProblem
-from convexdesign.problem.pairs import PairTargets
+from convexdesign.problem import DesignProblem
 from convexdesign.problem.storage import problem_from_json
 from convexdesign.typing import Floats
 
@@ -165,12 +165,8 @@ def _rows(read: _Fields, name: str, stored: Mapping[str, Any], count: int, d: in
 
 def _count_targets(problem: DesignProblem, vectors: int) -> int:
     """How many numbers a witness may use: those of targets or of columns of the aim, or else one for each vector."""
-    if problem.criterion is Criterion.AVERAGE:
-        return int(problem.aim.shape[1])
-    if problem.criterion is Criterion.MINIMAX:
-        targets = problem.targets
-        return targets.n_items**2 if isinstance(targets, PairTargets) else targets.m
-    return vectors
+    count = oracle_of(problem).numbered(problem)
+    return vectors if count is None else count
 
 
 def _tolerance(read: _Fields) -> float:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, is_one_of, positive, real, shown, whole, whole_at_least
+from convexdesign.criteria import TABLE, CriterionOracle, oracle_of
 from convexdesign.deprecation import once_positional
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
 from convexdesign.judging import better, judged
 from convexdesign.outcome import Outcome, Report, Snapshot, Stats, Status
-from convexdesign.problem import Canonical, Criterion, DesignProblem, canonicalise
+from convexdesign.problem import Canonical, DesignProblem, canonicalise
 from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.problem.weights import unit_of
 from convexdesign.programs.prover import prover
@@ -28,14 +29,7 @@ from convexdesign.warm_start import WarmStart, read_warm_start
 __all__ = ["METHODS", "solve"]
 
 METHODS = ("auto", "conic", "frank-wolfe", "frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative")
-# What each method over the whole simplex can minimise or maximise; "conic" does everything.
-CRITERIA = {
-    "frank-wolfe": (Criterion.MINIMAX, Criterion.D, Criterion.AVERAGE),
-    "frank-wolfe-vanilla": (Criterion.MINIMAX, Criterion.D),
-    "frank-wolfe-away": (Criterion.MINIMAX, Criterion.D),
-    "multiplicative": (Criterion.MINIMAX, Criterion.D),
-}
-FORMULATIONS = ("sdp", "matrix-fractional", "socp", "dual-socp", "log-det")
+FORMULATIONS = tuple(dict.fromkeys(name for oracle in TABLE.values() for name in oracle.formulation_names))
 BACKENDS = ("clarabel", "scs")
 # Below this, float64 cannot tell a proof from rounding.
 SMALLEST_TOL = 1e-12
@@ -240,9 +234,9 @@ def _methods(canonical: Canonical, options: _Options) -> tuple[str, ...]:
     if method not in ("auto", "conic"):
         if not problem.weight_set.is_simplex:
             raise InputError(f"constraints on the weights need method='conic' (or 'auto'), not {method!r}")
-        if problem.criterion not in CRITERIA[method]:
-            known = ", ".join(c.value for c in CRITERIA[method])
-            raise InputError(f"method {method!r} solves {known}; for {problem.criterion.value} use method='conic'")
+        if not takes(method, oracle_of(problem)):
+            known = ", ".join(oracle.criterion.formula for oracle in TABLE.values() if takes(method, oracle))
+            raise InputError(f"method {method!r} solves {known}; for {problem.criterion.formula} use method='conic'")
     if method != "auto":
         return (method,)
     if options.formulation is not None or options.backend is not None:
@@ -252,7 +246,20 @@ def _methods(canonical: Canonical, options: _Options) -> tuple[str, ...]:
 
         return ("interior-point", "conic") if is_for(canonical) else ("conic",)
     # Measured: where Frank-Wolfe applies it is the faster at every size; a conic program is its understudy.
-    return ("frank-wolfe", "conic") if problem.criterion in CRITERIA["frank-wolfe"] else ("conic",)
+    return tuple(name for name in ("frank-wolfe", "conic") if takes(name, oracle_of(problem)))
+
+
+def takes(method: str, oracle: CriterionOracle) -> bool:
+    """Whether a method solves a criterion, over the whole simplex at least: it does where the criterion has what it needs."""
+    match method:
+        case "auto":
+            return True
+        case "conic":
+            return bool(oracle.formulation_names)
+        case "frank-wolfe":
+            return oracle.has_corrective_step
+        case _:
+            return oracle.has_slope
 
 
 def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:

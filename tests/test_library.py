@@ -3,10 +3,13 @@
 import pytest
 
 import convexdesign as cd
-from convexdesign.problemfile import KINDS, library, load_problem
+from convexdesign.criteria import oracle_of
+from convexdesign.problemfile import library, load_problem
+from convexdesign.solving import takes
 
 PROBLEMS = {path.stem: load_problem(path) for path in library()}
 TOL = 1e-7
+CLASSIC = ("frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative")
 
 # One conic program and Frank-Wolfe each are enough for the two large ones; the other programs take up to minutes there.
 LARGE = {"random-xy": ("socp",), "two-spheres-variance": ("log-det",)}
@@ -16,21 +19,29 @@ def applies(stated, formulation):
     problem = stated.problem()
     if stated.name in LARGE and formulation not in LARGE[stated.name]:
         return False
-    if formulation == "log-det" and problem.criterion is cd.problem.Criterion.MINIMAX:
+    if formulation == "log-det" and problem.criterion.by_target:
         return problem.is_kiefer_wolfowitz
     return formulation != "dual-socp" or problem.weight_set.is_simplex
 
 
 def solvers():
     for name, stated in PROBLEMS.items():
-        kind = KINDS[stated.kind]
+        problem = stated.problem()
+        oracle = oracle_of(problem)
         if name not in LARGE:
             yield name, "auto", None
-        for formulation in kind.formulations:
+        for formulation in oracle.formulation_names:
             if applies(stated, formulation):
                 yield name, "conic", formulation
-        if kind.frank_wolfe and stated.problem().weight_set.is_simplex:
+        if takes("frank-wolfe", oracle) and problem.weight_set.is_simplex:
             yield name, "frank-wolfe", None
+
+
+def classic():
+    for name, stated in PROBLEMS.items():
+        problem = stated.problem()
+        if problem.weight_set.is_simplex:
+            yield from ((name, method) for method in CLASSIC if takes(method, oracle_of(problem)))
 
 
 @pytest.mark.parametrize(("name", "method", "formulation"), list(solvers()))
@@ -43,3 +54,15 @@ def test_value_bound_and_status(name, method, formulation):
     slack = reference.tolerance * max(1.0, abs(reference.value))
     assert design.value == pytest.approx(reference.value, abs=slack)
     assert design.certificate.bound == pytest.approx(reference.value, abs=slack)
+
+
+@pytest.mark.filterwarnings("ignore::convexdesign.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "method"), list(classic()))
+def test_the_optimum_lies_between_what_a_classic_method_finds_and_proves(name, method):
+    stated = PROBLEMS[name]
+    problem, reference = stated.problem(), stated.reference
+    design = cd.solve(problem, method=method, tol=0.1, max_iter=200)
+    slack = reference.tolerance * max(1.0, abs(reference.value))
+    low, high = sorted((design.value, design.certificate.bound))
+    assert low - slack <= reference.value <= high + slack
+    assert design.gap < float("inf")

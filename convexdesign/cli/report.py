@@ -37,7 +37,7 @@ def problem_document(problem: DesignProblem) -> dict[str, Any]:
     """What was solved: kind, criterion, sizes."""
     return {
         "kind": problem.kind,
-        "criterion": problem.criterion.value,
+        "criterion": problem.criterion.formula,
         "n_arms": problem.n_arms,
         "n_targets": problem.targets.m,
         "dimension": problem.arms.d,

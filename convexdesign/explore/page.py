@@ -14,7 +14,6 @@ from convexdesign.explore.state import EXAMPLES, PROBLEMS, State
 from convexdesign.explore.views import Blind, View
 from convexdesign.plotting.allocation import percent
 from convexdesign.plotting.plane import elfving_data
-from convexdesign.problem import Criterion
 from convexdesign.problem.kinds import KINDS
 from convexdesign.typing import Floats
 
@@ -26,11 +25,6 @@ SAME = 5e-4
 # Of the picture of the equivalence theorem, in its own units.
 WIDTH, HEIGHT = 520, 230
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 14, 40
-VALUES = {
-    Criterion.MINIMAX: "worst variance per measurement",
-    Criterion.AVERAGE: "variances, summed, per measurement",
-    Criterion.D: "log determinant of the information",
-}
 
 
 def choices() -> list[dict[str, Any]]:
@@ -111,7 +105,7 @@ def _design(view: View) -> str:
     else:
         head += '<th scope="col">share of measurements</th>'
         words = "The design made as if all noise were equal is as good here."
-    value = VALUES[design.problem.criterion]
+    value = design.problem.criterion.about
     side = "no design is above" if design.problem.criterion.maximised else "no design is below"
     return (
         f'<table class="shares"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'

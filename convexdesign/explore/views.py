@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.certificate import dimension, relative_gap
+from convexdesign.criteria import oracle_of
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, ConvexDesignError, InputError
 from convexdesign.evaluation import Evaluation, evaluate
@@ -192,9 +192,9 @@ def _samples(state: State) -> Samples:
 
 def _judged(state: State, design: Design, weights: Floats) -> Blind:
     at = evaluate(design.canonical, weights)
-    criterion = design.problem.criterion
     # Two tolerances may differ in their last digits: an optimal design is never worse than another.
-    excess = max(relative_gap(criterion, at.value, design.value, dimension(design.canonical)), 0.0)
+    dimension = oracle_of(design.canonical).dimension(design.canonical)
+    excess = max(design.problem.criterion.relative_gap(at.value, design.value, dimension), 0.0)
     return Blind(weights, at.value, 1.0 + excess, _sensitivities(design, at), region(state, weights))
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import scipy.linalg
@@ -29,14 +28,16 @@ from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response, sum_per_arm
 from convexdesign.certificate import certify
+from convexdesign.criteria import oracle_of
+from convexdesign.criteria.smooth import SmoothForm
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.symmetric import coordinates, dimension, sum_per_pair
 from convexdesign.outcome import Outcome, Report, Status
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
-__all__ = ["Bounded", "Smooth", "fits", "interior_point", "is_for", "within_bounds"]
+__all__ = ["Bounded", "fits", "interior_point", "is_for", "within_bounds"]
 
 
 MOST_STEPS = 80
@@ -60,15 +61,6 @@ OPERATIONS = 8e9
 MOST_ENTRIES = 2**25
 
 
-class Smooth(Enum):
-    """The criteria that are smooth in the weights."""
-
-    AVERAGE = "average variance"
-    D = "log det"
-    INTEREST = "log det of some combinations"
-
-
-KINDS = {Criterion.AVERAGE: Smooth.AVERAGE, Criterion.D: Smooth.D, Criterion.DS: Smooth.INTEREST}
 # The gap is judged elsewhere, with other roundings.
 ALMOST = 0.5
 
@@ -96,7 +88,7 @@ def _seconds_per_step(n: int, r: int) -> float:
 
 def within_bounds(
     arms: Floats,
-    kind: Smooth,
+    form: SmoothForm,
     aim: Floats,
     lower: Floats,
     upper: Floats,
@@ -117,7 +109,7 @@ def within_bounds(
     free = upper - lower > NO_ROOM
     if not free.any() or not NO_ROOM < share < 1.0 - NO_ROOM:
         return Bounded(start / start.sum(), 0.0, 0)
-    task = _Task(arms, kind, aim, lower, upper, prior, free)
+    task = _Task(arms, form, aim, lower, upper, prior, free)
     state = task.at(start[free])
     if state is None:
         raise np.linalg.LinAlgError("the arms that may have weight do not span their space")
@@ -165,14 +157,14 @@ class _Task:
     def __init__(
         self,
         arms: Floats,
-        kind: Smooth,
+        form: SmoothForm,
         aim: Floats,
         lower: Floats,
         upper: Floats,
         prior: Floats | None,
         free: NDArray[np.bool_],
     ):
-        self.kind, self.aim, self.free = kind, aim, free
+        self.form, self.aim, self.free = form, aim, free
         self.k = len(arms) // free.size
         self.columns = np.ascontiguousarray(arms[repeat_per_response(free, arms)].T)
         fixed = np.where(free, 0.0, lower)
@@ -182,7 +174,7 @@ class _Task:
         # No weight reaches one unless there is nothing else.
         self.capped = (self.high < 1.0) | (self.low.size == 1)
         self.room = 1.0 - float(fixed.sum())
-        self.scale = 1.0
+        self.scale = 0.0  # the size of f at the first weights
 
     def at(self, w: Floats) -> _State | None:
         """The state at w > 0; None where A is numerically singular."""
@@ -194,17 +186,11 @@ class _Task:
         Z, L = (
             scipy.linalg.solve_triangular(factor, X, lower=True, check_finite=False) for X in (self.columns, self.aim)
         )
-        if self.kind is Smooth.AVERAGE:
-            value = float(np.vdot(L, L))
-            if self.scale == 1.0:
-                self.scale = value
-            return _State(w, Z, L, self._sums(L.T @ Z) / self.scale, value / self.scale, value / self.scale)
-        if self.kind is Smooth.D:
-            r = len(A)
-            return _State(w, Z, L, self._sums(Z) / r, -2.0 * float(np.log(factor.diagonal()).sum()) / r, 1.0)
-        L, triangle = np.linalg.qr(L)
-        s = L.shape[1]
-        return _State(w, Z, L, self._sums(L.T @ Z) / s, 2.0 * float(np.log(np.abs(triangle.diagonal())).sum()) / s, 1.0)
+        L, value, size = self.form.at(factor, L)
+        if self.scale == 0.0:
+            self.scale = size
+        q = self._sums(self.form.image(L, Z)) / self.scale
+        return _State(w, Z, L, q, value / self.scale, size / self.scale)
 
     def _sums(self, image: Floats) -> Floats:
         return sum_per_arm(np.einsum("ij,ij->j", image, image), self.k)
@@ -286,27 +272,19 @@ class _Task:
         return refined
 
     def _hessian(self, state: _State) -> Floats:
-        products = state.Z.T @ state.Z
-        if self.kind is Smooth.D:
-            return sum_per_pair(products * products, self.k) / len(state.Z)
-        image = state.L.T @ state.Z
-        aimed = image.T @ image
-        if self.kind is Smooth.AVERAGE:
-            return 2.0 * sum_per_pair(products * aimed, self.k) / self.scale
-        return sum_per_pair((2.0 * products - aimed) * aimed, self.k) / state.L.shape[1]
+        return sum_per_pair(self.form.hessian(state.L, state.Z), self.k) / self.scale
 
     def _root(self, state: _State) -> Floats:
         """F (p, m) with H = F'F."""
-        if self.kind is Smooth.D:
-            return coordinates(state.Z, responses=self.k) / np.sqrt(len(state.Z))
+        r = len(state.Z)
+        if self.form.pair_weights(np.zeros(r)) is None:
+            return coordinates(state.Z, responses=self.k) / np.sqrt(self.scale)
         axes, lengths, _ = np.linalg.svd(state.L)
-        m = np.zeros(len(axes))
+        m = np.zeros(r)
         m[: lengths.size] = lengths**2
-        sums = m[:, None] + m
-        if self.kind is Smooth.INTEREST:
-            weight = np.maximum(sums - m[:, None] * m, 0.0) / state.L.shape[1]
-        else:
-            weight = sums / self.scale
+        weight = self.form.pair_weights(m)
+        assert weight is not None
+        weight = weight / self.scale
         rows, cols = np.triu_indices(len(m), 1)
         each = np.concatenate([np.diag(weight), weight[rows, cols]])
         return np.sqrt(each)[:, None] * coordinates(axes.T @ state.Z, responses=self.k)
@@ -355,7 +333,8 @@ def _to_zero(x: Floats, dx: Floats) -> float:
 def is_for(canonical: Canonical) -> bool:
     """Whether the criterion is smooth, the weights have no limits but bounds, and the arms are few enough to hold."""
     problem = canonical.problem
-    return problem.criterion in KINDS and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank)
+    smooth = oracle_of(problem).smooth_form is not None
+    return smooth and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank)
 
 
 def interior_point(
@@ -371,7 +350,8 @@ def interior_point(
     max_iter counts steps; time_limit in seconds; report is called once, with the result. Raises SolverError where `is_for` is
     false or the arms that may have weight do not span.
     """
-    if not is_for(canonical):
+    form = oracle_of(canonical).smooth_form
+    if form is None or not is_for(canonical):
         raise SolverError(
             "the interior point method is for smooth criteria, bounds on the weights and not too many arms"
         )
@@ -388,7 +368,7 @@ def interior_point(
     try:
         found = within_bounds(
             arms,
-            KINDS[canonical.problem.criterion],
+            form,
             canonical.aim,
             lower,
             np.maximum(upper, lower),

@@ -28,9 +28,10 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.certificate import Witness, witness_from_multipliers
+from convexdesign.criteria import oracle_of
 from convexdesign.errors import SolverError
 from convexdesign.outcome import Outcome, Report, Status
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats, Indices
 
@@ -90,8 +91,8 @@ def steps(method: FirstOrder, start: Floats | None = None) -> Iterator[Point]:
     problem = canonical.problem
     if not problem.weight_set.is_simplex:
         raise SolverError(f"{name} works over all weights on the simplex; use method='conic' for constraints")
-    if problem.criterion not in (Criterion.MINIMAX, Criterion.D):
-        raise SolverError(f"{name} does not handle this criterion ({problem.criterion.value}); use method='conic'")
+    if not oracle_of(problem).has_slope:
+        raise SolverError(f"{name} does not handle this criterion ({problem.criterion.formula}); use method='conic'")
     weights, share = _uniform_start(canonical, start), 1.0
     for k in itertools.count(1):
         point = method.at(weights, share)
@@ -115,8 +116,7 @@ class FirstOrder:
 
     @property
     def follows_log_det(self) -> bool:
-        problem = self.canonical.problem
-        return problem.is_kiefer_wolfowitz or problem.criterion is Criterion.D
+        return oracle_of(self.canonical).maximises_log_det(self.canonical.problem)
 
     def at(self, weights: Floats, share: float = 1.0) -> Point | None:
         """Evaluate the weights; `share` is the weight of this point's worst target among those met so far.
@@ -163,12 +163,8 @@ class FirstOrder:
         q = problem.arms.quadratic(canonical.basis @ F) + held
         gap = float(q.max()) / r - 1.0
         support = int(np.count_nonzero(weights))
-        if problem.criterion is Criterion.D:
-            value = log_det + float(np.linalg.slogdet(canonical.inverse @ canonical.inverse.T)[1])
-            self.trace.record(value, value + r * float(np.log1p(gap)), gap, support)
-        else:
-            bound = problem.common_variance * r
-            self.trace.record(bound * (1.0 + gap), bound, gap, support, problem.targets.m)
+        value, bound, targets = oracle_of(problem).history(canonical, log_det, gap)
+        self.trace.record(value, bound, gap, support, targets)
         return Point(weights, q, q, float(q.max()), float(r), gap, np.empty(0, dtype=np.intp), np.empty(0), F)
 
     def _minimax(self, weights: Floats, F: Floats, share: float) -> Point:

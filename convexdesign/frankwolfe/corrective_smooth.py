@@ -29,7 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.frankwolfe.bounded import Smooth, fits, within_bounds
+from convexdesign.criteria.average import AverageForm
+from convexdesign.frankwolfe.bounded import fits, within_bounds
 from convexdesign.frankwolfe.smooth_state import At, DState, SmoothState, average_state, d_state
 from convexdesign.frankwolfe.symmetric import dimension, shifted_gram
 from convexdesign.typing import Floats
@@ -155,7 +156,7 @@ def correct_average(
         return Corrected.of(state, steps, slow)
     if fits(n, columns.shape[0]):
         least, most = np.zeros(n), np.ones(n)
-        inner = within_bounds(arms, Smooth.AVERAGE, aim, least, most, tol, prior=prior, max_steps=limit, stop=stop)
+        inner = within_bounds(arms, AverageForm(), aim, least, most, tol, prior=prior, max_steps=limit, stop=stop)
         found = at(inner.weights) if inner.gap < state.gap else None
         if found is not None:
             return Corrected.of(found, steps + inner.steps, slow)

@@ -1,15 +1,18 @@
-"""frank_wolfe: the fully corrective method for minimax, D and average-variance problems over the whole simplex."""
+"""frank_wolfe: the fully corrective method over the whole simplex, for every criterion that has a corrective step."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from convexdesign.certificate import Witness
+from convexdesign.criteria import oracle_of
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.minimax_design import minimax_design
 from convexdesign.frankwolfe.pricing import SIZES, Sizes
 from convexdesign.frankwolfe.smooth_design import smooth_design
 from convexdesign.frankwolfe.start import Start
 from convexdesign.outcome import Outcome, Report
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
@@ -44,8 +47,30 @@ def frank_wolfe(
     if not problem.weight_set.is_simplex:
         raise SolverError("Frank-Wolfe works over all weights on the simplex; use method='conic' for constraints")
     trace = Trace("frank-wolfe", ALMOST * tol, max_iter, time_limit, report, patience=PATIENCE)
-    if problem.is_kiefer_wolfowitz or problem.criterion in (Criterion.D, Criterion.AVERAGE):
-        return smooth_design(canonical, trace, start, sizes)
-    if problem.criterion is Criterion.MINIMAX:
-        return minimax_design(canonical, trace, None if start is None else Start(start, witness), sizes)
-    raise SolverError(f"Frank-Wolfe does not handle this criterion ({problem.criterion.value}); use method='conic'")
+    found = oracle_of(problem).corrective_step(canonical, _Steps(canonical, trace, start, witness, sizes))
+    if found is None:
+        raise SolverError(
+            f"Frank-Wolfe does not handle this criterion ({problem.criterion.formula}); use method='conic'"
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The corrective steps there are, for one solve."""
+
+    canonical: Canonical
+    trace: Trace
+    start: Floats | None
+    witness: Witness | None
+    sizes: Sizes
+
+    def log_det(self) -> Outcome:
+        return smooth_design(self.canonical, self.trace, True, self.start, self.sizes)
+
+    def average_variance(self) -> Outcome:
+        return smooth_design(self.canonical, self.trace, False, self.start, self.sizes)
+
+    def two_sided(self) -> Outcome:
+        start = None if self.start is None else Start(self.start, self.witness)
+        return minimax_design(self.canonical, self.trace, start, self.sizes)

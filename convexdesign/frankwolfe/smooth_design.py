@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from convexdesign.arms.groups import repeat_per_response, squared_norms
+from convexdesign.criteria import oracle_of
 from convexdesign.frankwolfe.corrective_smooth import Corrected, correct_average, correct_d
 from convexdesign.frankwolfe.pricing import SIZES, Screen, Sizes, arm_pool, arm_screen
 from convexdesign.frankwolfe.start import MOST_ARMS, largest_weights, spans
@@ -23,7 +24,7 @@ from convexdesign.frankwolfe.symmetric import combine, dimension
 from convexdesign.frankwolfe.working_set import Priced, WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
@@ -71,10 +72,14 @@ class Master(Protocol):
         ...
 
 
-def smooth_design(canonical: Canonical, trace: Trace, start: Floats | None = None, sizes: Sizes = SIZES) -> Outcome:
-    """Weights (n,) that are optimal to the gap that the trace asks for; start (k,): weights of a related design."""
+def smooth_design(
+    canonical: Canonical, trace: Trace, log_det: bool, start: Floats | None = None, sizes: Sizes = SIZES
+) -> Outcome:
+    """Weights (n,) that are optimal to the gap that the trace asks for; start (k,): weights of a related design.
+
+    log_det: whether it is log det A that is maximised; otherwise it is tr(A^-1 M).
+    """
     r, tol = canonical.rank, trace.tol
-    log_det = canonical.problem.criterion is not Criterion.AVERAGE
     pass_first = log_det and peaked(canonical.whiten_arms(canonical.coarse), canonical.problem.responses)
     screen = arm_screen(canonical, pass_first=pass_first, sizes=sizes)
     master: Master = LogDet(canonical) if log_det else AverageVariance(canonical, screen.candidates.size == screen.n)
@@ -139,12 +144,7 @@ class LogDet:
         return True
 
     def history(self, slope: Slope, gap: float) -> tuple[float, float, int]:
-        canonical, r = self.canonical, self.canonical.rank
-        if canonical.problem.criterion is Criterion.D:
-            value = slope.objective + float(np.linalg.slogdet(canonical.inverse @ canonical.inverse.T)[1])
-            return value, value + r * float(np.log1p(gap)), 0
-        bound = canonical.problem.common_variance * r
-        return bound * (1.0 + gap), bound, canonical.problem.targets.m
+        return oracle_of(self.canonical).history(self.canonical, slope.objective, gap)
 
 
 class AverageVariance:

@@ -3,8 +3,9 @@
 from convexdesign.arms.blocks import BlockArms
 from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
 from convexdesign.problem.canonical import Canonical, canonicalise
+from convexdesign.problem.criterion import Criterion
 from convexdesign.problem.pairs import PairTargets
-from convexdesign.problem.problem import Criterion, DesignProblem
+from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 

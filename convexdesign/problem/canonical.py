@@ -28,7 +28,7 @@ from convexdesign.problem.coordinates import (
     span_of,
 )
 from convexdesign.problem.held import held_rows, precise_held_rows, spanning_held_rows
-from convexdesign.problem.problem import Criterion, DesignProblem
+from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.restated import as_given, lifted_map, precise_rows, restate
 from convexdesign.typing import Floats, Indices
 
@@ -149,7 +149,7 @@ class Canonical:
         if self.problem.arms.n * self.problem.responses * self.rank > MOST_ENTRIES:
             raise SolverError(
                 f"a conic program holds all arms in memory, and {self.problem.arms.n} in {self.rank} dimensions are too "
-                "many; method='frank-wolfe' reads them block by block (minimax and D, no constraints on the weights)"
+                "many; method='frank-wolfe' reads them block by block, where criterion and weights allow it"
             )
         return self.whiten_arms(self.merged)
 
@@ -244,7 +244,7 @@ def _canonical(problem: DesignProblem) -> Canonical:
     keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, again)
     weights = weights * unit[keep]
     basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
-    if problem.criterion is Criterion.MINIMAX:
+    if problem.criterion.by_target:
         target_scale = problem.targets.size(basis)
         if not target_scale > 0:
             raise InputError("all targets are zero: there is nothing to estimate; give at least one nonzero target")
@@ -308,7 +308,7 @@ def _coordinates(
         )
     # In equilibrated coordinates g = span' (scale o y).
     basis, inverse = scale[:, None] * span, span.T / scale
-    if span.shape[1] < arms.d and problem.criterion is not Criterion.D:
+    if span.shape[1] < arms.d and not problem.criterion.on_range:
         _refuse_targets_outside(problem, scale, span, spread, silent=np.asarray(~rows.any(axis=0)))
     image = rows * scale if span.shape[1] == arms.d else rows @ basis
     return sample, image, basis, inverse
@@ -347,7 +347,7 @@ def _refuse_targets_outside(
     those = "the arms" if problem.weight_set.allowed(problem.arms.n).all() else "the arms that may have weight"
     # The range itself is known only to rounding times its condition.
     tolerance = max(TARGET_TOLERANCE, 100 * np.finfo(float).eps * spread)
-    if problem.kind in ("a-optimal", "e-optimal"):
+    if getattr(problem.targets, "noun", "") == "coefficient":
         _refuse_aliased(problem, those, scale[:, None] * complement, scale, tolerance, span.shape[1])
     outside = problem.targets.outside(scale[:, None] * complement, np.diag(scale), tolerance)
     if outside is None and silent.any():

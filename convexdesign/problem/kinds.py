@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from convexdesign.problem.problem import DesignProblem
@@ -19,8 +19,6 @@ COMMON = (
     "min_weight",
     "max_weight",
 )
-
-MINIMAX = ("sdp", "matrix-fractional", "socp", "dual-socp")
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,10 @@ class Kind:
     program: str
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
-    formulations: tuple[str, ...] = MINIMAX
-    frank_wolfe: bool = True
 
 
-KINDS: Mapping[str, Kind] = {
+# To these `convexdesign.criteria` adds the kinds that a criterion brings along.
+KINDS: dict[str, Kind] = {
     "minimax": Kind(
         DesignProblem,
         "the general problem: explicit targets v_j whose worst variance is to be small",
@@ -64,13 +61,11 @@ KINDS: Mapping[str, Kind] = {
         DesignProblem.g_optimal,
         "predict the outcome of every arm",
         "min over w of max_i x_i' A(w)^+ x_i",
-        formulations=(*MINIMAX, "log-det"),
     ),
     "variance-g-optimal": Kind(
         DesignProblem.variance_g_optimal,
         "estimate how the noise variance x' Sigma x depends on the arm, through phi(x)' vech(Sigma)",
         "min over w of max_i phi(x_i)' A(w)^+ phi(x_i), with A(w) = sum_i w_i phi(x_i) phi(x_i)' / s_i^2",
-        formulations=(*MINIMAX, "log-det"),
     ),
     "xy-allocation": Kind(
         DesignProblem.xy_allocation,
@@ -105,44 +100,33 @@ KINDS: Mapping[str, Kind] = {
         DesignProblem.d_optimal,
         "make the confidence ellipsoid of all of theta small",
         "max over w of log det A(w)",
-        formulations=("log-det",),
     ),
     "ds-optimal": Kind(
         DesignProblem.ds_optimal,
         "make the confidence ellipsoid of the parameters of interest, K' theta, small",
         "max over w of log det (K' A(w)^+ K)^-1",
         needs=("interest",),
-        formulations=("log-det",),
-        frank_wolfe=False,
     ),
     "a-optimal": Kind(
         DesignProblem.a_optimal,
         "make the average variance of the coefficients small",
         "min over w of tr A(w)^-1",
-        formulations=("matrix-fractional",),
-        frank_wolfe=False,
     ),
     "i-optimal": Kind(
         DesignProblem.i_optimal,
         "make the average predictive variance over a region small",
         "min over w of the mean over v in the region of v' A(w)^+ v",
         needs=("region",),
-        formulations=("matrix-fractional",),
-        frank_wolfe=False,
     ),
     "average-variance": Kind(
         DesignProblem.average_variance,
         "make any weighted average of variances small, for a positive semidefinite M",
         "min over w of tr(A(w)^+ M)",
         needs=("M",),
-        formulations=("matrix-fractional",),
-        frank_wolfe=False,
     ),
     "e-optimal": Kind(
         DesignProblem.e_optimal,
         "make the worst variance over all combinations of length one small",
         "max over w of lambda_min A(w)",
-        formulations=("sdp",),
-        frank_wolfe=False,
     ),
 }

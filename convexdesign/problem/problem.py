@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, Unpack
 
 import numpy as np
@@ -22,6 +21,7 @@ from convexdesign.features import phi
 from convexdesign.problem.common import Common, read_common, spelt_out, with_common_parameters
 from convexdesign.problem.continuum import Continuum, over_continuum, takes_continuum
 from convexdesign.problem.coordinates import rank_of
+from convexdesign.problem.criterion import Criterion
 from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
 from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
@@ -31,38 +31,7 @@ from convexdesign.problem.targets import ResponseTargets, Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet
 from convexdesign.typing import Floats
 
-__all__ = ["Criterion", "DesignProblem"]
-
-
-class Criterion(Enum):
-    """What is optimised over the weights w, with A = A0 + sum_i w_i y_i y_i'."""
-
-    MINIMAX = "min max_j v_j' A^-1 v_j"
-    AVERAGE = "min tr(A^-1 M)"
-    D = "max log det A"
-    DS = "max log det (K' A^-1 K)^-1"
-    E = "max lambda_min(A)"
-
-    @property
-    def maximised(self) -> bool:
-        """Whether more is better: true for D, D_s and E."""
-        return self in (Criterion.D, Criterion.DS, Criterion.E)
-
-    @property
-    def value_name(self) -> str:
-        """What the value is, in one or two words."""
-        return {
-            Criterion.MINIMAX: "max variance",
-            Criterion.AVERAGE: "average variance",
-            Criterion.E: "least eigenvalue",
-        }.get(self, "log det")
-
-    @property
-    def worst_value(self) -> float:
-        """The value of a design that does not measure what is wanted."""
-        if self is Criterion.E:
-            return 0.0
-        return -np.inf if self.maximised else np.inf
+__all__ = ["DesignProblem"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -619,10 +588,7 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.a_optimal([[1, 0], [0, 1]])).value, 6)
         4.0
         """
-        rows = read_arms(arms)
-        d = rows.d
-        targets = VectorTargets(np.eye(d), rows.columns, noun="coefficient")
-        return cls._make("a-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows), np.eye(d))
+        return cls.of_coefficients("a-optimal", Criterion.AVERAGE, arms, **common)
 
     @classmethod
     @takes_continuum
@@ -719,9 +685,39 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.e_optimal([[1, 0], [0, 2]])).value, 6)
         0.8
         """
+        return cls.of_coefficients("e-optimal", Criterion.E, arms, **common)
+
+    @classmethod
+    @spelt_out
+    def of_coefficients(
+        cls, kind: str, criterion: Criterion, arms: ArrayLike | Any, **common: Unpack[Common]
+    ) -> DesignProblem:
+        """A problem whose criterion is a function of the covariance A(w)^-1 of all coefficients: A, E and those of one's own.
+
+        Parameters
+        ----------
+        kind : str
+            What the problem is called, a key of the table of kinds.
+        criterion : Criterion
+            What is optimised; `convexdesign.criteria` knows all about it.
+        arms : array_like, shape (n, d) or (n, d, r)
+            The arms, which must span R^d.
+
+        Returns
+        -------
+        DesignProblem
+            The problem, for `solve` and `verify`.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> from convexdesign.problem import Criterion
+        >>> cd.DesignProblem.of_coefficients("a-optimal", Criterion.AVERAGE, [[1, 0], [0, 1]])
+        DesignProblem(a-optimal: 2 arms in R^2, 2 targets)
+        """
         rows = read_arms(arms)
         targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
-        return cls._make("e-optimal", Criterion.E, rows, targets, common, Stated(rows), np.eye(rows.d))
+        return cls._make(kind, criterion, rows, targets, common, Stated(rows), np.eye(rows.d))
 
     # ------------------------------------------------------------- properties
 

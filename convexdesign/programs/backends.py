@@ -23,11 +23,11 @@ import scs
 from cvxpy.reductions.solvers.conic_solvers.scs_conif import dims_to_solver_dict
 from scipy import sparse
 
+from convexdesign.criteria.program import Program
+from convexdesign.criteria.program_size import ProgramSize
 from convexdesign.errors import SolverError
 from convexdesign.programs.apart import OutOfTime, run_apart
 from convexdesign.programs.cone_form import block_sizes, clarabel_cones
-from convexdesign.programs.program import Program
-from convexdesign.programs.size import ProgramSize
 
 __all__ = ["ACCURACIES", "BACKENDS", "TimeUp", "run"]
 

@@ -12,16 +12,16 @@ import numpy as np
 
 from convexdesign.arms.groups import rows_of_arms
 from convexdesign.certificate import evaluate
+from convexdesign.criteria import oracle_of
+from convexdesign.criteria.program_size import require_memory
 from convexdesign.errors import SolverError
 from convexdesign.outcome import Outcome, Report
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.programs.backends import TimeUp, run
 from convexdesign.programs.constraints import feasible_set
 from convexdesign.programs.fallback import fallback_sequence
-from convexdesign.programs.formulations import alternative, formulations_of, size_of
 from convexdesign.programs.pricing import Solution, price, refined
 from convexdesign.programs.record import Record
-from convexdesign.programs.size import require_memory
 from convexdesign.programs.working_sets import anchors, first_arms, first_targets
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
@@ -54,26 +54,27 @@ def solve_conic(
     feasible = None if problem.weight_set.is_simplex else feasible_set(problem.weight_set, problem.arms.n, time_limit)
     trace = Trace("conic", tol, max_iter, time_limit, report)
     record = Record(canonical, feasible, trace)
-    builds = formulations_of(canonical)
+    oracle = oracle_of(problem)
+    formulations = oracle.formulations(canonical)
     spanning = anchors(canonical)
     arms = np.union1d(first_arms(canonical), spanning)
-    attempts = fallback_sequence(builds, canonical.rank, arms.size, formulation, backend)
+    names = tuple(formulations)
+    attempts = fallback_sequence(names, oracle.by_speed(names, canonical.rank, arms.size), formulation, backend)
     targets = np.empty(0, dtype=np.intp)
-    if problem.criterion is Criterion.MINIMAX and formulation != "log-det":
+    if any(formulations[attempt.formulation].by_target for attempt in attempts):
         targets = first_targets(canonical, _first_factor(canonical, start))
 
     level, least_gap, failures = 0, np.inf, []
     while level < len(attempts) and not record.finished:
         attempt = record.attempt = attempts[level]
         trace.iterations += 1
-        size = size_of(canonical, attempt.formulation, arms.size, targets.size)
+        chosen = formulations[attempt.formulation]
+        size = chosen.size(arms.size, targets.size)
         try:
-            require_memory(size, alternative(canonical))
+            require_memory(size, _alternative(canonical))
             if trace.time_left is not None and size.seconds_per_iteration > trace.time_left:
                 raise TimeUp(f"one step would take about {size.seconds_per_iteration:.2g} s, longer than the time left")
-            program = builds[attempt.formulation](
-                canonical.arms[rows_of_arms(arms, problem.responses)], targets, feasible
-            )
+            program = chosen.build(canonical.arms[rows_of_arms(arms, problem.responses)], targets, feasible)
             run(program, attempt.backend, attempt.accuracy, trace.time_left, size)
         except TimeUp as error:
             failures.append(f"{attempt.formulation} on {error}")
@@ -110,6 +111,19 @@ def solve_conic(
         reasons = "; ".join(dict.fromkeys(failures))
         raise SolverError(reasons or "the time limit was reached before the first conic program was solved")
     return record.outcome()
+
+
+def _alternative(canonical: Canonical) -> str:
+    """What to do where a program is too large."""
+    problem = canonical.problem
+    if not problem.weight_set.is_simplex:
+        return "take fewer arms or columns, or leave out the constraints on the weights, without which less is needed"
+    if oracle_of(problem).has_corrective_step:
+        return "method='frank-wolfe' needs little"
+    return (
+        f"for {problem.criterion.formula} there is no other method: take fewer columns, or a criterion that has a method for "
+        "so many (D, A, G, I)"
+    )
 
 
 def _first_weights(canonical: Canonical, start: Floats | None) -> Floats:

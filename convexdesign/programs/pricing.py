@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.arms.groups import rows_of_arms, squared_norms
-from convexdesign.certificate import Certificate, evaluate
+from convexdesign.certificate import Certificate, Witness, evaluate
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.problem import Canonical
-from convexdesign.programs.formulations import witness_of
 from convexdesign.programs.record import Record
 from convexdesign.programs.working_sets import violating_arms, violating_targets
 from convexdesign.typing import Floats, Indices
@@ -87,7 +86,7 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
     weights = np.zeros(canonical.merged.size)
     weights[arms] = solution.weights
     everyone = canonical.expand(weights)
-    certificate = record.add(everyone, witness_of(canonical, solution.vectors, targets), targets.size)
+    certificate = record.add(everyone, _witness_of(canonical, solution.vectors, targets), targets.size)
     factor = evaluate(canonical, everyone).factor
     # The sum over j depends on B'B alone; its triangular factor is small.
     triangle = np.asarray(np.linalg.qr(solution.vectors, mode="r"))
@@ -110,6 +109,12 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
         sensitivity,
         solver_gap,
     )
+
+
+def _witness_of(canonical: Canonical, vectors: Floats, targets: Indices) -> Witness:
+    """The vectors b_j (k, r) of a solution in the coordinates of the problem, Wb: (Wb)'y = b'u."""
+    numbers = targets if targets.size == vectors.shape[0] else np.arange(vectors.shape[0])
+    return Witness.found(canonical, numbers, vectors @ canonical.basis.T)
 
 
 def refined(step: Step, tol: float) -> Solution | None:

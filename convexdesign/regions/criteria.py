@@ -38,12 +38,12 @@ def vectors_of(design: Design, mask: Floats | None) -> Vectors:
     """The vectors that the finite design over a list of settings suggests; mask: which entries of A symmetry leaves."""
     problem, criterion = design.problem, design.problem.criterion
     A = design.information
-    if mask is not None and (criterion is not Criterion.AVERAGE or symmetric(problem.aim @ problem.aim.T, mask)):
+    if mask is not None and (criterion != Criterion.AVERAGE or symmetric(problem.aim @ problem.aim.T, mask)):
         A = A * mask
-        if criterion is Criterion.D:
+        if criterion == Criterion.D:
             B = np.linalg.inv(np.linalg.cholesky(A))
             return Vectors(B, np.arange(len(B)))
-        if criterion is Criterion.AVERAGE and np.linalg.cond(A) < 1e10:
+        if criterion == Criterion.AVERAGE and np.linalg.cond(A) < 1e10:
             B = np.linalg.solve(A, problem.aim).T
             return Vectors(np.ascontiguousarray(B), np.arange(len(B)))
     witness = design.certificate.witness

@@ -351,7 +351,7 @@ def rounding_of_rows(search: Search, found: Found) -> float:
 
 def dimension(problem: DesignProblem) -> int:
     """What a log det is over."""
-    return int(problem.aim.shape[1]) if problem.criterion is Criterion.DS else problem.arms.d
+    return int(problem.aim.shape[1]) if problem.criterion == Criterion.DS else problem.arms.d
 
 
 def solve_over_region(
@@ -402,14 +402,14 @@ def certified(
 ) -> tuple[RegionCertificate, tuple[Indices, Floats] | None]:
     """The certificate of a design over a list, and the settings that the search has missed, where there are any."""
     finite, vectors = found.design.problem, found.vectors
-    shift = 0.0 if finite.criterion is Criterion.E else search.frame.log_det
+    shift = 0.0 if finite.criterion == Criterion.E else search.frame.log_det
     at = evaluate(found.design.canonical, found.design.weights)
     error = value_error(found.design.canonical, found.design.weights, at) + moments_share(finite)
     error += rounding_of_rows(search, found)
     if search.problem.is_kiefer_wolfowitz:
         return kiefer_wolfowitz(search, prover, found, error, tol, deadline)
     value, dim = found.design.value, dimension(finite)
-    if finite.criterion is Criterion.D:
+    if finite.criterion == Criterion.D:
         value -= 2.0 * shift
         error += 4 * UNIT * (abs(value) + 2.0 * abs(shift)) / dim
     worst: Proven | None = None

@@ -1,7 +1,7 @@
 """Proofs for the numbers exactly as given: ball arithmetic by python-flint (extra `rigorous`), and portable certificates."""
 
+from convexdesign.balls import precision
 from convexdesign.rigorous import check
-from convexdesign.rigorous.balls import precision
 from convexdesign.rigorous.certifying import certify
 from convexdesign.rigorous.proving import Proof, Prover, prove, strengthened, upper_efficiency
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.balls import precision
 from convexdesign.errors import InputError
 from convexdesign.evaluation import evaluate
-from convexdesign.problem import Canonical, Criterion, DesignProblem
-from convexdesign.rigorous.balls import precision
+from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.rigorous.data import ExactRows, exact_rationals
 from convexdesign.rigorous.exact_problem import ExactProblem, read_exactly
 from convexdesign.typing import Floats, Indices
@@ -61,7 +61,7 @@ def certify(
     """
     canonical = canonical.plain
     problem = canonical.problem
-    if problem.criterion is not Criterion.D and np.unique(targets).size < len(targets):
+    if not problem.criterion.on_range and np.unique(targets).size < len(targets):
         raise InputError("a target is named twice: a bound counts each target once, so give one vector for each")
     if problem.kind not in KINDS or not problem.weight_set.is_simplex:
         raise InputError(
@@ -71,11 +71,11 @@ def certify(
     with precision():
         data = _whole_data(canonical, read_exactly(problem), Sigma)
         w = _whole_vector(weights)
-        if problem.criterion is Criterion.D:
+        if problem.criterion.on_range:
             targets = np.arange(len(vectors))
         elif len(targets) == 0:
             targets, vectors = _own_vectors(canonical, weights)
-        common = problem.criterion is Criterion.AVERAGE
+        common = _is_average(problem)
         multipliers, B = _whole_vectors(vectors, common)
         worst = _candidates(canonical, weights)
         value, bound = _value_and_bound(data, w, dict(zip(targets.tolist(), zip(multipliers, B))), worst)
@@ -90,6 +90,11 @@ def certify(
         "bound": f"{int(bound.p):x}/{int(bound.q):x}",
     }
     return document | {"digest": _sha256(document)}
+
+
+def _is_average(problem: DesignProblem) -> bool:
+    """Whether the bound is on a sum over the targets, so that the lengths of their vectors matter together."""
+    return not (problem.criterion.by_target or problem.criterion.on_range)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +148,7 @@ def _whole_data(canonical: Canonical, exact: ExactProblem, Sigma: Floats | None)
 
     problem = canonical.problem
     arms = exact.arms.rationals(np.arange(exact.arms.n))
-    if problem.criterion is Criterion.AVERAGE:
+    if _is_average(problem):
         vectors = exact_rationals(np.eye(exact.arms.d))
     else:
         rows = ExactRows(exact.vectors.source, None, exact.vectors.lifted)
@@ -233,7 +238,7 @@ def _candidates(canonical: Canonical, weights: Floats) -> list[int]:
     criterion = canonical.problem.criterion
     if at.value == criterion.worst_value:
         raise InputError("this design does not measure everything that is wanted, so nothing can be certified")
-    if criterion is not Criterion.MINIMAX:
+    if not criterion.by_target:
         return list(range(canonical.problem.arms.d))
     index, values = canonical.problem.targets.worst(at.factor, CANDIDATES)
     return [int(j) for j in index[values >= values[0] * (1 - 1e-6)]]

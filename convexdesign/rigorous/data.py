@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arms.source import Arms
+from convexdesign.balls import ball, ball_matrix
 from convexdesign.features import phi
-from convexdesign.rigorous.balls import ball, ball_matrix
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["UNIT", "ExactRows", "Price", "Scale", "exact_rationals"]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.balls import nearest
 from convexdesign.errors import InputError, SolverError
-from convexdesign.rigorous.balls import nearest
 from convexdesign.rigorous.data import ExactRows
 from convexdesign.typing import Floats, Indices
 

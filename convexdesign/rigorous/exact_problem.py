@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
+from convexdesign.balls import ball
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.targets import VectorTargets
-from convexdesign.rigorous.balls import ball
 from convexdesign.rigorous.data import ExactRows, Price, Scale, exact_rationals
 from convexdesign.typing import Floats, Indices
 

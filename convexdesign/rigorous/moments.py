@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.balls import cholesky, midpoints, up
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
-from convexdesign.rigorous.balls import cholesky, midpoints, up
 from convexdesign.rigorous.data import ExactRows, exact_rationals
 from convexdesign.rigorous.dependence import Dependence, dependence_of
 from convexdesign.typing import Floats

@@ -17,22 +17,23 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arms.source import ArrayArms
-from convexdesign.errors import InputError, SolverError
-from convexdesign.evaluation import evaluate
-from convexdesign.problem import Canonical, Criterion
-from convexdesign.problem.weights import WeightSet
-from convexdesign.rigorous.balls import (
+from convexdesign.balls import (
     ball,
     ball_matrix,
     bits,
     cholesky,
-    diagonal_products,
     down,
     midpoints,
     precision,
     quadratic_forms,
     up,
 )
+from convexdesign.criteria import oracle_of
+from convexdesign.criteria.enclosure import Proof, share
+from convexdesign.errors import InputError, SolverError
+from convexdesign.evaluation import evaluate
+from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem.weights import WeightSet
 from convexdesign.rigorous.data import UNIT, ExactRows
 from convexdesign.rigorous.dependence import Dependence, find_dependence
 from convexdesign.rigorous.exact_problem import ExactProblem, read_exactly
@@ -50,24 +51,6 @@ BLOCK = 4096
 MORE_BITS = (256, 1024)
 # An enclosure wider than this share of its numbers has lost digits to the condition of A.
 WIDE = 1e-11
-AS_GIVEN = "the numbers exactly as given"
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What is proven about given weights, as doubles rounded outwards.
-
-    low <= criterion <= high (log det for D and D_s); bound: of the optimum, below it for variances and above it
-    for log det and lambda_min; efficiency: at most the true one, in the sense of Verification; dimension: of a log det,
-    otherwise 1; about: what it is proven for.
-    """
-
-    low: float
-    high: float
-    bound: float
-    efficiency: float
-    dimension: int = 1
-    about: str = AS_GIVEN
 
 
 def prove(canonical: Canonical, weights: Floats, targets: Indices, vectors: Floats) -> Proof:
@@ -89,11 +72,11 @@ def upper_efficiency(canonical: Canonical, own: Proof, other: Proof) -> float:
     """
     criterion = canonical.problem.criterion
     with precision():
-        if criterion in (Criterion.D, Criterion.DS):
+        if criterion.logarithmic:
             if not np.isfinite(own.high) or not np.isfinite(other.low):
                 return 1.0 if own.high > -np.inf else 0.0
             return min(up(((ball(own.high) - ball(other.low)) / own.dimension).exp()), 1.0)
-        worse, better = (own.high, other.low) if criterion is Criterion.E else (other.high, own.low)
+        worse, better = (own.high, other.low) if criterion.maximised else (other.high, own.low)
         if better == np.inf or worse == 0.0:
             return 0.0
         return min(up(ball(worse) / ball(better)), 1.0) if better > 0 and np.isfinite(worse) else 1.0
@@ -101,8 +84,7 @@ def upper_efficiency(canonical: Canonical, own: Proof, other: Proof) -> float:
 
 def strengthened(criterion: Criterion, own: Proof, other: Proof) -> Proof:
     """The first proof, with the other's bound on the optimum where that is tighter."""
-    better = other.bound < own.bound if criterion.maximised else other.bound > own.bound
-    if not better or own.about != other.about or not np.isfinite(other.bound):
+    if not criterion.is_better(own.bound, other.bound) or own.about != other.about or not np.isfinite(other.bound):
         return own
     with precision():
         return replace(own, bound=other.bound, efficiency=_efficiency(criterion, own, other.bound))
@@ -110,12 +92,12 @@ def strengthened(criterion: Criterion, own: Proof, other: Proof) -> Proof:
 
 def _efficiency(criterion: Criterion, own: Proof, bound: float) -> float:
     """A lower bound on the efficiency of an enclosed value against a bound on the optimum."""
-    if criterion in (Criterion.D, Criterion.DS):
+    if criterion.logarithmic:
         if not np.isfinite(own.low):
             return 0.0
         return max(down(((ball(own.low) - ball(bound)) / own.dimension).exp()), 0.0)
-    part, whole = (own.low, bound) if criterion is Criterion.E else (bound, own.high)
-    return _share(ball(part), ball(whole)) if np.isfinite(whole) and whole > 0 else 0.0
+    part, whole = (own.low, bound) if criterion.maximised else (bound, own.high)
+    return share(ball(part), ball(whole)) if np.isfinite(whole) and whole > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +125,6 @@ class Prover:
             return np.zeros_like(self.vectors)
         return np.ldexp(self.vectors, -int(np.frexp(size)[1]))
 
-    @property
-    def criterion(self) -> Criterion:
-        return self.canonical.problem.criterion
-
     def prove(self, weights: ExactWeights) -> Proof:
         """Enclose the criterion of the weights and bound the optimum, with more bits where an enclosure comes out wide.
 
@@ -160,24 +138,12 @@ class Prover:
                     if prec == MORE_BITS[-1]:
                         raise
                     continue
-            if _is_tight(self.criterion, proof):
+            if _is_tight(self.canonical.problem.criterion, proof):
                 break
         return proof
 
     def _prove(self, weights: ExactWeights) -> Proof:
-        held = self._design(weights)
-        match self.criterion:
-            case Criterion.MINIMAX:
-                return self._minimax(held)
-            case Criterion.AVERAGE:
-                return self._average(held)
-            case Criterion.D:
-                return self._log_det(held)
-            case Criterion.DS:
-                return self._log_det_of_interest(held)
-            case Criterion.E:
-                return self._smallest_eigenvalue(held)
-        raise AssertionError(self.criterion)
+        return oracle_of(self.canonical).enclosure(self, self._design(weights))
 
     # ------------------------------------------------------------------ the design
 
@@ -225,7 +191,7 @@ class Prover:
         except ZeroDivisionError:
             return A, None
 
-    def _refuse_outside(self, rows: ExactRows, what: str) -> None:
+    def refuse_outside(self, rows: ExactRows, what: str) -> None:
         """InputError where a vector that a design does not measure lies outside the span of all arms."""
         everywhere = self._whole_span
         outside = None if everywhere is None else everywhere.first_outside(rows)
@@ -237,19 +203,19 @@ class Prover:
 
     # ------------------------------------------------------------------ h_W
 
-    def _most(self, vectors: Floats) -> Any:
+    def most(self, vectors: Floats) -> Any:
         """sum_j b_j'A0 b_j + h_W(sum_j (b_j'x_i)^2 / p_i), from above, as a ball."""
         B = ball_matrix(vectors)
-        return self._held(B) + ball(self._largest_sensitivity(self.exact.arms, vectors.T, B.transpose() * B))
+        return self.held(B) + ball(self.largest_sensitivity(self.exact.arms, vectors.T, B.transpose() * B))
 
-    def _held(self, B: Any, dependence: Dependence | None = None) -> Any:
+    def held(self, B: Any, dependence: Dependence | None = None) -> Any:
         """sum_j b_j'A0 b_j for rows b_j, of all coordinates or of J."""
         A0 = self.exact.prior_balls()
         if A0 is None:
             return ball(0.0)
         return sum(quadratic_forms(A0 if dependence is None else _block(A0, dependence.chosen), B), ball(0.0))
 
-    def _largest_sensitivity(self, arms: ExactRows, F: Floats, S: Any) -> float:
+    def largest_sensitivity(self, arms: ExactRows, F: Floats, S: Any) -> float:
         """h_W of q_i = x_i'Sx_i / p_i with S = FF' exactly; a double from above."""
         price = self.exact.price
         bounds = row_bounds(arms, np.ascontiguousarray(F)) * price.upper(arms.n) * (1.0 + 8 * UNIT)
@@ -261,38 +227,38 @@ class Prover:
 
         return largest_row(bounds, values).high
 
-    # ------------------------------------------------------------------ the criteria
-
-    def _minimax(self, held: _Design) -> Proof:
-        wanted = self.exact.differences
-        bound = self._minimax_bound(held.rank)
-        if held.first_outside(wanted) is not None:
-            self._refuse_outside(wanted, self._noun)
-            return Proof(np.inf, np.inf, bound, 0.0)
-        value = _worst_target(self.exact, held)
-        return Proof(value.low, value.high, bound, _share(ball(bound), ball(value.high)))
+    # ------------------------------------------------------------------ what criteria ask for
 
     @property
-    def _noun(self) -> str:
+    def noun(self) -> str:
+        """What a target is called."""
         return str(getattr(self.canonical.problem.targets, "noun", "item"))
 
-    def _minimax_bound(self, rank: int) -> float:
-        problem = self.canonical.problem
-        if problem.is_kiefer_wolfowitz:
-            # t* = s^2 rank of all arms, at least that of the measured ones, which is exact.
-            return down(ball(problem.common_variance) * rank)
-        V, squares = self.exact.target_balls(self.targets)
-        hits = diagonal_products(ball_matrix(self.scaled_vectors), V)
-        top = sum((h * h * s for h, s in zip(hits, squares)), ball(0.0))
-        return max(down(top / self._most(self.scaled_vectors)), 0.0)
+    def rows(self, matrix: Floats) -> ExactRows:
+        """The rows of a matrix of doubles, read exactly."""
+        return ExactRows(ArrayArms(np.ascontiguousarray(matrix)))
+
+    def worst_target(self, held: _Design) -> tuple[float, float]:
+        """The largest v_j'A^-1v_j, from below and from above."""
+        found = _worst_target(self.exact, held)
+        return found.low, found.high
+
+    def volume(self, held: _Design) -> Any:
+        """log det of the map from the coordinates J to an orthonormal basis of the range."""
+        return ball(0.0) if held.dependence is None else _logarithm(held.dependence.volume())
+
+    def unreached_arm(self, held: _Design) -> bool:
+        """Whether an arm that may have weight lies outside the span of what is measured."""
+        dependence = held.dependence
+        return dependence is not None and dependence.first_outside(self.exact.arms, self._allowed) is not None
 
     @cached_property
     def _moments(self) -> dict[int, Moments]:
         """M by the bits it is read in."""
         return {}
 
-    def _average(self, held: _Design) -> Proof:
-        """tr(A^-1 M), and (sum_j b_j'l_j)^2 / (...) for M = sum_j l_j l_j'."""
+    def moments(self, held: _Design) -> Moments | None:
+        """M of an average variance, or None where the design does not measure it."""
         moments = self._moments.get(bits())
         if moments is None:
             moments = read_moments(self.canonical.problem, held.dependence, self._scale)
@@ -301,96 +267,16 @@ class Prover:
             else:
                 self._moments[bits()] = moments
         if moments is None or (held.dependence is not None and not held.dependence.holds_for(moments.rows)):
-            return Proof(np.inf, np.inf, 0.0, 0.0)
-        value = (held.inverse * moments.on(held.dependence)).trace()
-        bound = max(self._average_bound(moments, vectors) for vectors in self._average_vectors(moments, held))
-        about = AS_GIVEN
-        if moments.rounded_by:
-            about += (
-                f", but M, which is rounded: for a semidefinite matrix {moments.rounded_by:.1e} from it (relative to its "
-                "diagonal) and in the span of what is measured"
-            )
-        return Proof(down(value), up(value), bound, _share(ball(bound), value), about=about)
+            return None
+        return moments
 
     def _refuse_moments(self) -> None:
         problem = self.canonical.problem
-        if problem.kind == "average-variance":
+        if problem.moments is not None:
             if self._whole_span is not None and read_moments(problem, self._whole_span, self._scale) is None:
                 raise InputError("M, read exactly, leaves the span of the arms, so that no design has a finite average")
             return
-        self._refuse_outside(self.exact.vectors, self._noun)
-
-    def _average_vectors(self, moments: Moments, held: _Design) -> list[Floats]:
-        aim = self.canonical.problem.aim
-        out = [moments.vectors(aim, self.targets, self.scaled_vectors)] if self.targets.size else []
-        columns = midpoints(moments.factor)
-        if held.dependence is None:
-            out.append((held.F @ (held.F.T @ columns)).T)
-        return out or [columns.T]
-
-    def _average_bound(self, moments: Moments, vectors: Floats) -> float:
-        size = float(np.abs(vectors).max(initial=0.0))
-        if not (size > 0 and np.isfinite(size)):
-            return 0.0
-        vectors = np.ldexp(vectors, -int(np.frexp(size)[1]))
-        hits = sum(diagonal_products(ball_matrix(vectors), moments.factor.transpose()), ball(0.0))
-        return max(down(hits * hits / self._most(vectors)), 0.0)
-
-    def _log_det(self, held: _Design) -> Proof:
-        """(det A / det A*)^(1/r) >= det(B'AB)^(1/r) r / ( tr(B'A0B) + h_W(|B'x_i|^2/p_i) ) for any B (r, r), on the range."""
-        dependence, r = held.dependence, held.rank
-        if dependence is not None and dependence.first_outside(self.exact.arms, self._allowed) is not None:
-            return Proof(-np.inf, -np.inf, np.inf, 0.0, self.canonical.rank)
-        vectors = self.scaled_vectors
-        F = held.F if vectors.shape[0] != r else held.functional(vectors.T)
-        B = ball_matrix(F)
-        ratio = (B.transpose() * held.A * B).det()
-        most = ball(self._largest_sensitivity(held.on(self.exact.arms), F, B * B.transpose()))
-        most += self._held(B.transpose(), dependence)
-        value = held.A.det().log() + (ball(0.0) if dependence is None else _logarithm(dependence.volume()))
-        if not down(ratio) > 0:
-            return Proof(down(value), up(value), np.inf, 0.0, r)
-        efficiency = ratio.root(r) * r / most
-        return Proof(down(value), up(value), up(value - r * efficiency.log()), max(down(efficiency), 0.0), r)
-
-    def _log_det_of_interest(self, held: _Design) -> Proof:
-        """log det A_s* <= s log(tr(H'A*H)/s) - 2 log|det K'H|, H the vectors as columns, K the combinations of interest."""
-        K = ExactRows(ArrayArms(np.ascontiguousarray(self.canonical.problem.aim.T)))
-        s = K.n
-        if held.first_outside(K) is not None:
-            self._refuse_outside(K, self._noun)
-            return Proof(-np.inf, -np.inf, np.inf, 0.0, s)
-        inside = held.on(K).balls(np.arange(s))
-        value = -(inside * held.inverse * inside.transpose()).det().log()
-        vectors = self.scaled_vectors
-        if vectors.shape[0] != s:
-            own = held.F @ np.linalg.qr(held.F.T @ midpoints(inside).T)[0]
-            vectors = np.zeros((s, self.exact.arms.d))
-            vectors[:, slice(None) if held.dependence is None else held.dependence.chosen] = own.T
-        overlap = (K.balls(np.arange(s)) * ball_matrix(vectors).transpose()).det()
-        bound = s * (self._most(vectors) / s).log() - (overlap * overlap).log()
-        efficiency = max(down(((value - bound) / s).exp()), 0.0)
-        return Proof(down(value), up(value), up(bound), efficiency if np.isfinite(efficiency) else 0.0, s)
-
-    def _smallest_eigenvalue(self, held: _Design) -> Proof:
-        """lambda_min(A) >= lam by elimination on A - lam I; lambda_min(A) <= v'Av / v'v and v'v / v'A^-1v for any v."""
-        vectors = self.scaled_vectors
-        length = sum((x * x for row in ball_matrix(vectors).tolist() for x in row), ball(0.0))
-        bound = self._most(vectors) / length
-        if held.dependence is not None:
-            return Proof(0.0, 0.0, up(bound), 0.0)
-        values, Q = np.linalg.eigh(midpoints(held.A))
-        flat, R = np.linalg.eigh(midpoints(held.inverse))
-        # 1 / lambda_max(A^-1): its eigenvector is known to more digits than that of a small eigenvalue.
-        high = min(up(_quotient(held.A, Q[:, 0])), up(1 / _quotient(held.inverse, R[:, -1])))
-        trials = [values[0] - k * values[-1] for k in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)]
-        trials += [(1.0 - k) / flat[-1] for k in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)]
-        low = 0.0
-        for trial in sorted((float(t) for t in trials if t > 0), reverse=True):
-            if _is_positive_definite(held.A, trial):
-                low = trial
-                break
-        return Proof(low, high, up(bound), _share(ball(low), bound))
+        self.refuse_outside(self.exact.vectors, self.noun)
 
 
 @dataclass(frozen=True, eq=False)
@@ -498,28 +384,9 @@ def _worst_target(exact: ExactProblem, held: _Design) -> Largest:
     return largest_row(bounds, values)
 
 
-def _quotient(A: Any, v: Floats) -> Any:
-    """v'Av / v'v as a ball."""
-    row = ball_matrix(v[None, :])
-    return quadratic_forms(A, row)[0] / diagonal_products(row, row)[0]
-
-
-def _is_positive_definite(A: Any, shift: float) -> bool:
-    """Whether elimination on A - shift I meets only pivots that are certainly positive."""
-    from flint import arb_mat
-
-    d = A.nrows()
-    return cholesky(A - arb_mat(d, d, [ball(shift if a == b else 0.0) for a in range(d) for b in range(d)])) is not None
-
-
 def _is_tight(criterion: Criterion, proof: Proof) -> bool:
     """Whether the enclosure has all the digits of a double but for a few; also where it is infinite on both ends."""
     if proof.low == proof.high:
         return True
-    size = 1.0 if criterion in (Criterion.D, Criterion.DS) else abs(proof.high)
+    size = 1.0 if criterion.logarithmic else abs(proof.high)
     return bool(proof.high - proof.low <= WIDE * size)
-
-
-def _share(part: Any, whole: Any) -> float:
-    """part / whole rounded down, at least 0; 0 where the ball says nothing."""
-    return max(down(part / whole), 0.0) if whole.is_finite() and whole > 0 else 0.0

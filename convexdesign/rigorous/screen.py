@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.rigorous.balls import down, up
+from convexdesign.balls import down, up
 from convexdesign.rigorous.data import UNIT, ExactRows
 from convexdesign.typing import Floats, Indices
 

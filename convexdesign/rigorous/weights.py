@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.rigorous.balls import ball
+from convexdesign.balls import ball
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["ExactWeights"]

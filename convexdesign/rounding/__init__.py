@@ -1,18 +1,18 @@
 """From weights to whole numbers of pulls, on arrays in whitened coordinates; every result is re-evaluated."""
 
-from convexdesign.rounding.apportionment import apportion, round_up
-from convexdesign.rounding.count_limits import Limits, limits
-from convexdesign.rounding.criterion import (
-    AverageVariance,
-    Criterion,
+from convexdesign.criteria.average import AverageVariance
+from convexdesign.criteria.exchange import MatrixCriterion
+from convexdesign.criteria.log_det import Volume
+from convexdesign.criteria.worst_target import (
     MatrixTargets,
     Minimax,
     SphereTargets,
     TargetOracle,
     Targets,
     TransformedTargets,
-    Volume,
 )
+from convexdesign.rounding.apportionment import apportion, round_up
+from convexdesign.rounding.count_limits import Limits, limits
 from convexdesign.rounding.local_exchange import exchange
 from convexdesign.rounding.optimal import Proven, prove_optimal
 from convexdesign.rounding.regret_minimisation import regret, regret_guarantee
@@ -21,8 +21,8 @@ from convexdesign.rounding.whole import Method, Whole, round_weights
 
 __all__ = [
     "AverageVariance",
-    "Criterion",
     "Limits",
+    "MatrixCriterion",
     "MatrixTargets",
     "Method",
     "Minimax",

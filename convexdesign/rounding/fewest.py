@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import as_groups, squares, stacked
+from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.errors import InputError
 from convexdesign.rounding.count_limits import Limits, measured_anyway, null_space
-from convexdesign.rounding.criterion import Criterion
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["sufficient_sets"]
@@ -58,7 +58,7 @@ class _Task:
             yield np.array(block, dtype=np.intp)
 
 
-def sufficient_sets(arms: Floats, criterion: Criterion, prior: Floats | None, bounds: Limits) -> list[Indices]:
+def sufficient_sets(arms: Floats, criterion: MatrixCriterion, prior: Floats | None, bounds: Limits) -> list[Indices]:
     """Sets of arms which, pulled once each besides the least counts, measure all that is wanted, within bounds.total pulls.
 
     arms (n, r) or groups (n, l, r); prior (r, r) or None. The smallest sets come first; there may be others that are not

@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 from convexdesign.arms.groups import as_groups
+from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor, value_on_range
 from convexdesign.errors import InputError
-from convexdesign.rounding.criterion import Criterion, information, inverse_factor, value_on_range
 from convexdesign.rounding.many_starts import Effort, Tell
 from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.plans import Plans
@@ -49,7 +49,7 @@ KICKS_PER_START = 4
 
 
 def spanning_plan(
-    arms: Floats, aim: Floats, plans: Plans, criterion: Criterion, prior: Floats | None
+    arms: Floats, aim: Floats, plans: Plans, criterion: MatrixCriterion, prior: Floats | None
 ) -> tuple[Counts | None, bool]:
     """A plan near the counts aimed at, and whether it has a finite criterion; None where there is no plan at all."""
     counts = nearest_plan(plans, aim)
@@ -86,7 +86,7 @@ def search_inside(
     arms: Floats,
     weights: Floats,
     plans: Plans,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None,
     effort: Effort,
     *,
@@ -127,7 +127,7 @@ def round_inside(
     arms: Floats,
     aim: Floats,
     plans: Plans,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     *,
     method: str,
     prior: Floats | None = None,
@@ -169,7 +169,7 @@ def _searched(
     starts: list[Counts],
     aim: Floats,
     plans: Plans,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None,
     effort: Effort,
     rng: np.random.Generator,
@@ -216,7 +216,7 @@ def _kicked(counts: Counts, plans: Plans, rng: np.random.Generator) -> Counts:
 
 
 def _descended(
-    arms: Floats, counts: Counts, plans: Plans, criterion: Criterion, prior: Floats | None, effort: Effort
+    arms: Floats, counts: Counts, plans: Plans, criterion: MatrixCriterion, prior: Floats | None, effort: Effort
 ) -> tuple[Counts, float]:
     """The local optimum that best moves inside lead to, and what it is judged by; infinite if it measures too little."""
     counts = counts.copy()
@@ -284,7 +284,7 @@ def _best_double(
     arms: Floats,
     counts: Counts,
     plans: Plans,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None,
     below: float,
     effort: Effort,

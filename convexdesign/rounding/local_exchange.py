@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.criterion import Criterion, information, inverse_factor
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["exchange"]
@@ -24,7 +24,7 @@ def exchange(
     arms: Floats,
     counts: Counts,
     bounds: Limits,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None = None,
     *,
     starts: int = 1,
@@ -71,7 +71,7 @@ def _descend(
     arms: Floats,
     counts: Counts,
     bounds: Limits,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None,
     enough: float,
     max_moves: int,
@@ -100,7 +100,7 @@ def _descend(
 
 
 def _best_swap(
-    arms: Floats, counts: Counts, bounds: Limits, criterion: Criterion, F: Floats, below: float
+    arms: Floats, counts: Counts, bounds: Limits, criterion: MatrixCriterion, F: Floats, below: float
 ) -> tuple[int, int] | None:
     """The swap (from, to) with the smallest criterion if that is below `below`: among a shortlist, else among all."""
     out = np.flatnonzero(counts > bounds.lower)
@@ -120,7 +120,7 @@ def _best_swap(
 
 
 def _least(
-    criterion: Criterion, F: Floats, arms: Floats, out: NDArray[np.intp], into: NDArray[np.intp], below: float
+    criterion: MatrixCriterion, F: Floats, arms: Floats, out: NDArray[np.intp], into: NDArray[np.intp], below: float
 ) -> tuple[int, int] | None:
     phi = criterion.swaps(F, arms[out], arms[into])
     a, b = np.unravel_index(int(np.argmin(phi)), phi.shape)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.arms.groups import as_groups, rows_per_arm
+from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.criterion import Criterion, information, inverse_factor
 from convexdesign.rounding.tables import ALL_PAIRS, swap_table
 from convexdesign.typing import Counts, Floats
 
@@ -77,7 +77,7 @@ def search(
     arms: Floats,
     starts: list[Counts],
     bounds: Limits,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None,
     effort: Effort,
     *,
@@ -113,7 +113,7 @@ def search(
 
 
 def useful_arms(
-    arms: Floats, weights: Floats, counts: Counts, bounds: Limits, criterion: Criterion, prior: Floats | None
+    arms: Floats, weights: Floats, counts: Counts, bounds: Limits, criterion: MatrixCriterion, prior: Floats | None
 ) -> Limits:
     """The bounds without arms that no plan better than the counts can have, by a proof.
 
@@ -144,7 +144,7 @@ def _ridge(arms: Floats, total: int, prior: Floats | None) -> Floats:
 
 
 def _descended(
-    arms: Floats, counts: Counts, bounds: Limits, criterion: Criterion, prior: Floats | None, effort: Effort
+    arms: Floats, counts: Counts, bounds: Limits, criterion: MatrixCriterion, prior: Floats | None, effort: Effort
 ) -> tuple[Counts, float]:
     """The local optimum that best swaps lead to, and its value; infinite where the start measures too little."""
     counts = counts.copy()
@@ -187,7 +187,7 @@ def _descended(
 def _started(
     arms: Floats,
     bounds: Limits,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats,
     share: float,
     rng: np.random.Generator,

@@ -1,6 +1,6 @@
 """The best whole-number design, proven: branch and bound on outer approximations, HiGHS solving the linear programs.
 
-For every cut matrix G, 1/phi(M) <= tr(G M) for all M (rounding/criterion.py; for a target v the tightest rescaling of
+For every cut matrix G, 1/phi(M) <= tr(G M) for all M (criteria/exchange.py; for a target v the tightest rescaling of
 t >= 2 b'v - b'Mb, b = Cv), so over the counts in a box
 
     1/phi* <= max over n of min_k ( p_k + sum_i n_i g_ki ),    g_ki = u_i'G_k u_i,  p_k = tr(G_k prior),
@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arms.groups import as_groups
-from convexdesign.errors import ConvexDesignError, SolverError
-from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.criterion import (
-    Criterion,
+from convexdesign.criteria.exchange import (
+    MatrixCriterion,
     information,
     inverse_factor,
     pseudo_inverse_factor,
     value_on_range,
 )
+from convexdesign.errors import ConvexDesignError, SolverError
+from convexdesign.rounding.count_limits import Limits
 from convexdesign.rounding.plans import MEETS, Rows, no_rows
 from convexdesign.typing import Counts, Floats
 
@@ -71,7 +71,7 @@ def prove_optimal(
     arms: Floats,
     start: Counts,
     bounds: Limits,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None = None,
     *,
     rows: Rows | None = None,
@@ -158,7 +158,7 @@ class _Search:
         start: Counts,
         bounds: Limits,
         rows: Rows | None,
-        criterion: Criterion,
+        criterion: MatrixCriterion,
         prior: Floats | None,
         tol: float,
         deadline: float,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.arms.groups import squares
+from convexdesign.criteria.exchange import MatrixCriterion, information, measured_range
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.criterion import Criterion, information, measured_range
 from convexdesign.typing import Floats
 
 __all__ = ["Ranged", "on_range", "restricted"]
@@ -20,11 +20,11 @@ class Ranged:
 
     arms: Floats
     bounds: Limits
-    criterion: Criterion
+    criterion: MatrixCriterion
     prior: Floats | None
 
 
-def on_range(arms: Floats, weights: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> Ranged:
+def on_range(arms: Floats, weights: Floats, bounds: Limits, criterion: MatrixCriterion, prior: Floats | None) -> Ranged:
     """The problem on the range of the design's information: a singular optimum (one target, say) needs no more.
 
     Arms outside that range are closed; unless they must appear, when everything stays as it is.
@@ -36,7 +36,9 @@ def on_range(arms: Floats, weights: Floats, bounds: Limits, criterion: Criterion
     return Ranged(arms, bounds, criterion, prior) if ranged is None else ranged
 
 
-def restricted(arms: Floats, Q: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> Ranged | None:
+def restricted(
+    arms: Floats, Q: Floats, bounds: Limits, criterion: MatrixCriterion, prior: Floats | None
+) -> Ranged | None:
     """The problem on the range of orthonormal Q (r, k), k < r; None where it does not make sense there."""
     inside_range = criterion.projected(Q) if Q.shape[1] < Q.shape[0] else None
     if inside_range is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from convexdesign.arms.groups import gains
+from convexdesign.criteria.exchange import information
 from convexdesign.rounding.apportionment import apportion
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.criterion import information
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["regret", "regret_guarantee"]

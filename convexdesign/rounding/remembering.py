@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from convexdesign.rounding.criterion import Criterion, Minimax, inverse_factor
+from convexdesign.criteria.exchange import MatrixCriterion, inverse_factor
+from convexdesign.criteria.worst_target import Minimax
 from convexdesign.typing import Floats
 
 __all__ = ["Remembering"]
@@ -14,19 +15,19 @@ __all__ = ["Remembering"]
 POOL = 512
 
 
-class Remembering:
+class Remembering(MatrixCriterion):
     """A criterion with exactly the values of another, which asks it only where its worst targets may be others.
 
     The targets that were worst at M0 are kept, with a bound f on all others there: elsewhere these are at most
     lambda_max(M^-1 M0) f, so that the kept ones decide phi(M) wherever that is no more than their own largest.
     """
 
-    def __init__(self, criterion: Criterion) -> None:
+    def __init__(self, criterion: MatrixCriterion) -> None:
         self._criterion = criterion
-        self._local: Criterion | None = None
+        self._local: MatrixCriterion | None = None
 
     @property
-    def criterion(self) -> Criterion:
+    def criterion(self) -> MatrixCriterion:
         """The criterion without the memory."""
         return self._criterion
 
@@ -35,7 +36,7 @@ class Remembering:
         """Whether there are targets to remember."""
         return isinstance(self._criterion, Minimax)
 
-    def _at(self, M: Floats) -> Criterion | None:
+    def _at(self, M: Floats) -> MatrixCriterion | None:
         """The criterion on a few targets which decide phi(M); None where M is singular."""
         if self._local is None or not self._local.settles(M):
             F = inverse_factor(M)
@@ -44,7 +45,7 @@ class Remembering:
             self._local = self._criterion.restricted(F, POOL)
         return self._local
 
-    def _at_factor(self, F: Floats) -> Criterion:
+    def _at_factor(self, F: Floats) -> MatrixCriterion:
         G = np.asarray(np.linalg.inv(F), dtype=float)
         return self._at(G.T @ G) or self._criterion
 
@@ -60,13 +61,13 @@ class Remembering:
     def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         return self._at_factor(F).swaps(F, out, into)
 
-    def restricted(self, F: Floats, k: int) -> Criterion:
+    def restricted(self, F: Floats, k: int) -> MatrixCriterion:
         return self._criterion.restricted(F, k)
 
     def settles(self, M: Floats) -> bool:
         return self._criterion.settles(M)
 
-    def projected(self, Q: Floats) -> Criterion | None:
+    def projected(self, Q: Floats) -> MatrixCriterion | None:
         inside = self._criterion.projected(Q)
         return None if inside is None else Remembering(inside)
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from convexdesign.arms.groups import as_groups
-from convexdesign.rounding.criterion import information
+from convexdesign.criteria.exchange import information
 from convexdesign.typing import Floats
 
 __all__ = ["sparsify"]

@@ -17,13 +17,9 @@ from typing import Protocol
 import numpy as np
 
 from convexdesign.arms.groups import rows_per_arm
-from convexdesign.rounding.criterion import (
-    AverageVariance,
-    Criterion,
-    Volume,
-    information,
-    inverse_factor,
-)
+from convexdesign.criteria.average import AverageVariance
+from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
+from convexdesign.criteria.log_det import Volume
 from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = ["SwapTable", "swap_table"]
@@ -55,7 +51,7 @@ class SwapTable(Protocol):
 
 
 def swap_table(
-    arms: Floats, counts: Counts | Floats, criterion: Criterion, prior: Floats | None = None
+    arms: Floats, counts: Counts | Floats, criterion: MatrixCriterion, prior: Floats | None = None
 ) -> SwapTable | None:
     """The table of a design: arms (k, r) or groups (k, l, r), counts (k,), prior (r, r); None where it is singular."""
     M = information(arms, counts)
@@ -163,7 +159,7 @@ class _AverageTable(_Cheap):
 
 
 class _PlainTable:
-    def __init__(self, arms: Floats, M: Floats, F: Floats, criterion: Criterion):
+    def __init__(self, arms: Floats, M: Floats, F: Floats, criterion: MatrixCriterion):
         self.arms, self.M, self.F, self.criterion = arms, M, F, criterion
         self.value = criterion.value(M)
 

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from convexdesign.criteria.exchange import MatrixCriterion, information, measured_range, value_on_range
 from convexdesign.errors import InputError
 from convexdesign.rounding.apportionment import apportion, round_up
 from convexdesign.rounding.count_limits import Limits, completing_arms, limits
-from convexdesign.rounding.criterion import Criterion, information, measured_range, value_on_range
 from convexdesign.rounding.fewest import sufficient_sets
 from convexdesign.rounding.local_exchange import exchange
 from convexdesign.rounding.many_starts import Effort, Tell, search, useful_arms
@@ -64,7 +64,7 @@ class Whole:
     counts: Counts
     method: Method
     information: Floats
-    criterion: Criterion
+    criterion: MatrixCriterion
     lower_bound: float | None = None
 
     @property
@@ -88,7 +88,7 @@ def round_weights(
     arms: Floats,
     weights: Floats,
     n: int,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     *,
     method: Method = Method.AUTO,
     prior: Floats | None = None,
@@ -145,7 +145,7 @@ def _rounded(
     arms: Floats,
     weights: Floats,
     bounds: Limits,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None,
     method: Method,
     rng: np.random.Generator | None,
@@ -198,7 +198,7 @@ def _cheap(
     return min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
 
 
-def _whole(arms: Floats, counts: Counts, criterion: Criterion, prior: Floats | None, method: Method) -> Whole:
+def _whole(arms: Floats, counts: Counts, criterion: MatrixCriterion, prior: Floats | None, method: Method) -> Whole:
     M = information(arms, counts)
     return Whole(counts, method, M if prior is None else M + prior, criterion)
 
@@ -212,7 +212,7 @@ def _apportioned(weights: Floats, bounds: Limits, spanning: NDArray[np.intp]) ->
     return apportion(weights, Limits(bounds.total, lower, bounds.upper))
 
 
-def _trim(arms: Floats, weights: Floats, bounds: Limits, criterion: Criterion, prior: Floats | None) -> Floats:
+def _trim(arms: Floats, weights: Floats, bounds: Limits, criterion: MatrixCriterion, prior: Floats | None) -> Floats:
     """Drop weights far below one pull where that leaves the criterion as it is."""
     tiny = weights * bounds.total < 0.1
     if not np.any(tiny & (weights > 0)):
@@ -228,13 +228,13 @@ def _trim(arms: Floats, weights: Floats, bounds: Limits, criterion: Criterion, p
     return weights
 
 
-def _value_on_range(arms: Floats, weights: Floats, criterion: Criterion, prior: Floats | None) -> float:
+def _value_on_range(arms: Floats, weights: Floats, criterion: MatrixCriterion, prior: Floats | None) -> float:
     A = information(arms, weights)
     return value_on_range(criterion, A if prior is None else A + prior)
 
 
 def _most_promising(
-    arms: Floats, sets: list[NDArray[np.intp]], bounds: Limits, criterion: Criterion, prior: Floats | None
+    arms: Floats, sets: list[NDArray[np.intp]], bounds: Limits, criterion: MatrixCriterion, prior: Floats | None
 ) -> list[NDArray[np.intp]]:
     """The few sets of arms that estimate best when all pulls are shared evenly among their arms."""
     if len(sets) <= SETS_ROUNDED:
@@ -255,7 +255,7 @@ def _measuring(
     weights: Floats,
     chosen: NDArray[np.intp],
     bounds: Limits,
-    criterion: Criterion,
+    criterion: MatrixCriterion,
     prior: Floats | None,
 ) -> tuple[Ranged, Floats]:
     """The problem on what the chosen arms measure besides the base, and weights on the arms there, the chosen foremost.

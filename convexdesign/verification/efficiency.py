@@ -12,18 +12,19 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, instance
 from convexdesign.arms.read import read_vector
-from convexdesign.certificate import Certificate, dimension, relative_gap, stronger
+from convexdesign.certificate import Certificate, stronger
+from convexdesign.criteria import oracle_of
 from convexdesign.deprecation import once_positional
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
-from convexdesign.problem import Criterion, DesignProblem
+from convexdesign.problem import DesignProblem
 from convexdesign.programs.prover import prover
 from convexdesign.solving import solve
 from convexdesign.typing import Floats
 from convexdesign.verification.allowed import exactly_allowed
 from convexdesign.verification.reach import Reach, exactly_unmeasured, reach
-from convexdesign.verification.rounding import loosened, rounding_of
+from convexdesign.verification.rounding import rounding_of
 from convexdesign.verification.verification import Verification
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def verify(
 def _up_to_rounding(problem: DesignProblem, w: Floats, certificate: Certificate, reference: Design) -> Verification:
     """The interval proven but for the rounding of data and arithmetic; what is measured at all is decided exactly."""
     canonical, criterion = reference.canonical, problem.criterion
+    dim = oracle_of(problem).dimension(canonical)
     at = evaluate(canonical, w)
     found, target = Reach.MEASURED, -1
     if at.rank < canonical.rank or certificate.value == criterion.worst_value:
@@ -136,7 +138,7 @@ def _up_to_rounding(problem: DesignProblem, w: Floats, certificate: Certificate,
     doubt = rounding_of(canonical, best)
     if found is Reach.UNMEASURED:
         certificate = replace(certificate, value=criterion.worst_value, gap=np.inf, worst_target=target)
-        bound = loosened(criterion, certificate.bound, doubt, dimension(canonical))
+        bound = criterion.loosened(certificate.bound, doubt, dim)
         return Verification(certificate.value, bound, 0.0, (0.0, 0.0), certificate, w, reference, None, target)
     doubt += rounding_of(canonical, at)
     low = max(0.0, 1.0 - doubt) / (1.0 + certificate.gap)
@@ -147,7 +149,7 @@ def _up_to_rounding(problem: DesignProblem, w: Floats, certificate: Certificate,
         remark = f"{canonical.problem.targets.label(max(target, 0))}: {found.value}; rigorous=True decides it"
     elif doubt > NOTABLE:
         remark = f"so ill-conditioned that the value is known to a relative {doubt:.0e} only; rigorous=True knows more"
-    bound = loosened(criterion, certificate.bound, doubt, dimension(canonical))
+    bound = criterion.loosened(certificate.bound, doubt, dim)
     return Verification(certificate.value, bound, low, (low, max(low, high)), certificate, w, reference, remark=remark)
 
 
@@ -160,9 +162,9 @@ def _highest(problem: DesignProblem, value: float, reference: Design) -> float:
         if allowed is None:
             return 1.0
         best = evaluate(canonical, allowed).value
-    if _is_better(criterion, value, best):
+    if criterion.is_better(value, best):
         return 1.0  # better than the reference: the bound alone limits it
-    return 1.0 / (1.0 + relative_gap(criterion, value, best, dimension(canonical)))
+    return 1.0 / (1.0 + criterion.relative_gap(value, best, oracle_of(problem).dimension(canonical)))
 
 
 def _allowed(problem: DesignProblem, reference: Design) -> Floats | None:
@@ -186,7 +188,7 @@ def _rigorous(
     from convexdesign.rigorous.weights import ExactWeights
 
     canonical, criterion = reference.canonical, problem.criterion
-    if criterion is Criterion.D and canonical.given is not problem:
+    if criterion.on_range and canonical.given is not problem:
         raise InputError(
             "the constraints leave some arms no weight but for rounding, and with them the range that log det is over; "
             "give these arms max_weight 0 for a proof"
@@ -237,10 +239,6 @@ def _references(problem: DesignProblem, reference: Design) -> Iterator[ExactWeig
             exact = exactly_allowed(problem.weight_set, mixed)
             if exact is not None:
                 yield ExactWeights.of_fractions(exact)
-
-
-def _is_better(criterion: Criterion, value: float, other: float) -> bool:
-    return value > other if criterion.maximised else value < other
 
 
 def _nonnegative(problem: DesignProblem, weights: Any, counts: Any, normalise: bool) -> Floats:

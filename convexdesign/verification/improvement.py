@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.certificate import dimension
-from convexdesign.errors import SolverError
+from convexdesign.criteria import oracle_of
+from convexdesign.criteria.derivatives import Derivatives
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
-from convexdesign.verification.balance import balance
-from convexdesign.verification.derivatives import Derivatives, outside_range
 
 __all__ = ["Improvement", "cure", "improvement", "measures", "unmeasured_target"]
 
@@ -80,8 +78,8 @@ def improvement(canonical: Canonical, weights: Floats, at: Evaluation, best: Flo
     problem = canonical.problem
     if not measures(canonical, at):
         return _cured(canonical, weights, at, share)
-    slopes = Derivatives(canonical, at)
-    toward = _steepest(canonical, at, slopes) if problem.weight_set.is_simplex else best
+    slopes = oracle_of(problem).derivatives(canonical, at)
+    toward = _steepest(canonical, slopes) if problem.weight_set.is_simplex else best
     derivative = slopes.toward(toward)
     better = slopes.toward(best)
     sign = 1.0 if problem.criterion.maximised else -1.0
@@ -91,19 +89,14 @@ def improvement(canonical: Canonical, weights: Floats, at: Evaluation, best: Flo
     return _moved(canonical, weights, at.value, toward, derivative, labels, share)
 
 
-def _steepest(canonical: Canonical, at: Evaluation, slopes: Derivatives) -> Floats:
+def _steepest(canonical: Canonical, slopes: Derivatives) -> Floats:
     """The distribution over arms in whose direction the criterion improves fastest; one arm where one part decides."""
     problem = canonical.problem
     z = np.zeros(problem.n_arms)
-    if problem.criterion is Criterion.MINIMAX and slopes.parts > 1:
-        held, wanted = np.diag(slopes.held), np.ones(slopes.parts)
-        try:
-            mix = balance(problem.arms, slopes.vectors, held, wanted, outside_range(canonical, at))
-        except SolverError:
-            pass
-        else:
-            z[mix.arms] = mix.proportions
-            return z
+    mix = slopes.mixture()
+    if mix is not None:
+        z[mix.arms] = mix.proportions
+        return z
     each = slopes.toward_each_arm()
     z[np.argmax(each) if problem.criterion.maximised else np.argmin(each)] = 1.0
     return z
@@ -123,10 +116,10 @@ def _moved(
     rise = toward - weights if np.count_nonzero(toward) > 1 else toward
     arms = np.flatnonzero(rise > ROUNDING)
     arms = arms[np.argsort(-rise[arms], kind="stable")] if arms.size else np.array([np.argmax(toward)])
-    gain, reached, after = 0.0, 0.0, value
+    gain, reached, after, dim = 0.0, 0.0, value, oracle_of(problem).dimension(canonical)
     for _ in range(MOST_HALVINGS):
         found = evaluate(canonical, (1.0 - share) * weights + share * toward).value
-        grown = _growth(canonical, value, found)
+        grown = problem.criterion.growth(value, found, dim)
         if grown > ROUNDING:
             gain, reached, after = grown, share, found
             break
@@ -134,17 +127,6 @@ def _moved(
     indices = tuple(int(i) for i in arms)
     names = tuple(problem.arm_name(i) for i in indices)
     return Improvement(indices, names, toward, derivative, targets, reached, after, gain)
-
-
-def _growth(canonical: Canonical, before: float, after: float) -> float:
-    """By how much the efficiency grows, relatively; infinitely where it was zero."""
-    criterion = canonical.problem.criterion
-    if not np.isfinite(after):
-        return 0.0
-    if criterion in (Criterion.D, Criterion.DS):
-        return float(np.expm1((after - before) / dimension(canonical))) if np.isfinite(before) else np.inf
-    high, low = (after, before) if criterion.maximised else (before, after)
-    return high / low - 1.0 if low > 0 else (np.inf if high > 0 else 0.0)
 
 
 # ---------------------------------------------------------------- what is not measured yet
@@ -160,10 +142,10 @@ def _cured(canonical: Canonical, weights: Floats, at: Evaluation, share: float) 
     arms = cure(canonical, weights, at)
     toward = np.zeros(problem.n_arms)
     toward[list(arms)] = 1.0 / len(arms)
-    # From infinitely bad to finite, except for E, whose worst value is zero.
+    # From infinitely bad to finite, where the worst value is no number such as zero.
     derivative = -problem.criterion.worst_value
-    if problem.criterion is Criterion.E:
-        derivative = Derivatives(canonical, at).toward(toward)
+    if np.isfinite(derivative):
+        derivative = oracle_of(problem).derivatives(canonical, at).toward(toward)
     label = problem.targets.label(unmeasured_target(canonical, at))
     return _moved(canonical, weights, at.value, toward, derivative, (label,), share)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from convexdesign.arms.source import Arms, ArrayArms
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation
-from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.problem.exact_rank import PRIMES, residues
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.targets import VectorTargets
@@ -129,10 +129,8 @@ class _Span:
 
 def _wanted(problem: DesignProblem) -> tuple[Indices, Take] | None:
     """Numbers of vectors that span what is wanted, and a way to take them; None where they are rounded, as a root of M is."""
-    targets, d = problem.targets, problem.arms.d
-    if problem.criterion is Criterion.E:
-        return np.arange(d), lambda index, prime: np.eye(d, dtype=np.int64)[index]
-    if problem.criterion is Criterion.D:
+    targets = problem.targets
+    if problem.criterion.on_range:
         return np.flatnonzero(problem.weight_set.allowed(problem.arms.n)), partial(_arms, problem)
     if problem.kind == "variance-g-optimal":
         return np.arange(problem.arms.n), partial(_arms, problem)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from convexdesign.evaluation import Evaluation
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.problem.coordinates import amplification
 
-__all__ = ["loosened", "rounding_of"]
+__all__ = ["rounding_of"]
 
 # Several roundings for each of a row's entries, and as many in the evaluation.
 UNITS = 16 * np.finfo(float).eps
@@ -37,10 +37,3 @@ def rounding_of(canonical: Canonical, at: Evaluation) -> float:
         F = np.abs(canonical.outward(at.factor))
         magnified += float(np.einsum("ik,ij,jk->k", F, np.abs(given.prior), F).max())
     return float(UNITS * magnified) if np.isfinite(magnified) else 1.0
-
-
-def loosened(criterion: Criterion, bound: float, doubt: float, dimension: int) -> float:
-    """A bound on the optimum moved outwards by a relative doubt (of the geometric mean of eigenvalues, for log det)."""
-    if criterion in (Criterion.D, Criterion.DS):
-        return bound + dimension * float(np.log1p(doubt))
-    return bound * (1.0 + doubt) if criterion.maximised else bound * max(0.0, 1.0 - doubt)

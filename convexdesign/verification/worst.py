@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from convexdesign.arms.source import largest
+from convexdesign.criteria import oracle_of
+from convexdesign.criteria.derivatives import outside_range
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
-from convexdesign.verification.derivatives import Derivatives, outside_range
 from convexdesign.verification.improvement import cure, measures
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ def worst_targets(canonical: Canonical, at: Evaluation, k: int) -> pandas.DataFr
     import pandas
 
     problem = canonical.problem
-    if problem.criterion is Criterion.E:
-        labels, variances = _worst_combinations(canonical, at, k)
+    combined = oracle_of(problem).worst_combinations(canonical, at, k)
+    if combined is not None:
+        vectors, variances = combined
+        names = canonical.given.rows.columns or [f"[{j}]" for j in range(canonical.given.arms.d)]
+        labels = [_written_out(vector, names) for vector in vectors]
     else:
         index = problem.targets.worst(_stretched(canonical, at), k)[0]
         variances = _variances(canonical, at, index)
@@ -50,7 +54,7 @@ def worst_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int) ->
 
     problem = canonical.problem
     if measures(canonical, at):
-        each = Derivatives(canonical, at).toward_each_arm()
+        each = oracle_of(problem).derivatives(canonical, at).toward_each_arm()
         index, _ = largest(each if problem.criterion.maximised else -each, min(k, each.size))
         derivatives = each[index]
     else:
@@ -106,8 +110,8 @@ def _missing_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int)
     share[needed] = 2.0 - np.arange(needed.size) / needed.size
     index, shares = largest(share, min(k, share.size))
     index = index[shares > OUTSIDE_TOLERANCE**2]
-    if problem.criterion is Criterion.E:
-        return index, Derivatives(canonical, at).toward_each_arm()[index]
+    if np.isfinite(problem.criterion.worst_value):
+        return index, oracle_of(problem).derivatives(canonical, at).toward_each_arm()[index]
     derivatives = np.full(index.size, np.nan)
     for i, arm in enumerate(index):
         tried = 0.5 * weights
@@ -115,17 +119,6 @@ def _missing_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int)
         if measures(canonical, evaluate(canonical, tried)):
             derivatives[i] = -np.inf if not problem.criterion.maximised else np.inf
     return index, derivatives
-
-
-def _worst_combinations(canonical: Canonical, at: Evaluation, k: int) -> tuple[list[str], Floats]:
-    """The eigenvectors of A(w)^-1 with the largest eigenvalues, written out as combinations of coefficients."""
-    given, factor = canonical.given, canonical.outward(at.factor)
-    names = given.rows.columns or [f"[{j}]" for j in range(given.arms.d)]
-    null = np.linalg.qr(canonical.outward(at.null))[0]
-    # Any inverse on the range becomes the Moore-Penrose one between projections onto it.
-    left, size, _ = np.linalg.svd(factor - null @ (null.T @ factor), full_matrices=False)
-    vectors, variances = np.hstack([null, left]).T[:k], np.append(np.full(null.shape[1], np.inf), size**2)[:k]
-    return [_written_out(vector, names) for vector in vectors], variances
 
 
 def _written_out(vector: Floats, names: Sequence[str]) -> str:

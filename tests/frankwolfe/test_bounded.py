@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.frankwolfe.bounded import Smooth, within_bounds
+from convexdesign.criteria.average import AverageForm
+from convexdesign.criteria.log_det import InterestForm, LogDetForm
+from convexdesign.frankwolfe.bounded import within_bounds
 
 P = cd.DesignProblem
+FORMS = (AverageForm(), LogDetForm(), InterestForm())
 
 
 def information(arms, weights, prior):
@@ -21,9 +24,9 @@ def gradient(kind, arms, aim, weights, prior):
     """-df/dw_i, written out with inverses."""
     C = np.linalg.inv(information(arms, weights, prior))
     weight = {
-        Smooth.AVERAGE: lambda: C @ aim @ aim.T @ C,
-        Smooth.D: lambda: C,
-        Smooth.INTEREST: lambda: C @ aim @ np.linalg.inv(aim.T @ C @ aim) @ aim.T @ C,
+        AverageForm(): lambda: C @ aim @ aim.T @ C,
+        LogDetForm(): lambda: C,
+        InterestForm(): lambda: C @ aim @ np.linalg.inv(aim.T @ C @ aim) @ aim.T @ C,
     }[kind]()
     groups = arms.reshape(weights.size, -1, arms.shape[1])
     return np.einsum("ilr,rs,ils->i", groups, weight, groups)
@@ -33,7 +36,7 @@ def random_problem(seed):
     rng = np.random.default_rng(seed)
     r, n = int(rng.integers(2, 6)), int(rng.integers(12, 60))
     arms = rng.standard_normal((2 * n if seed % 5 == 4 else n, r))
-    kind = list(Smooth)[seed % 3]
+    kind = FORMS[seed % 3]
     aim = rng.standard_normal((r, int(rng.integers(1, r))))
     prior = np.diag(rng.uniform(0, 0.3, r)) if seed % 4 == 1 else None
     lower = rng.uniform(0, 0.3, n) / n * (seed % 2)
@@ -67,7 +70,7 @@ def test_first_order_conditions_hold_and_bounds_are_reached_exactly(seed):
 
 def test_many_arms_in_few_dimensions_are_solved_in_the_space_of_matrices():
     arms = np.random.default_rng(0).standard_normal((3000, 4))
-    for kind in Smooth:
+    for kind in FORMS:
         found = within_bounds(arms, kind, np.eye(4)[:, :2], np.zeros(3000), np.full(3000, 1e-3), 1e-8)
         assert found.gap <= 1e-8
         q = gradient(kind, arms, np.eye(4)[:, :2], found.weights, None)

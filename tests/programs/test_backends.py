@@ -12,13 +12,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from convexdesign.criteria.minimax_programs import socp
+from convexdesign.criteria.program_size import ProgramSize
 from convexdesign.errors import SolverError
 from convexdesign.programs import apart, backends
 from convexdesign.programs.apart import OutOfTime, run_apart
 from convexdesign.programs.backends import ACCURACIES, BACKENDS, TimeUp, run
 from convexdesign.programs.cone_form import block_sizes, clarabel_cones
-from convexdesign.programs.minimax import socp
-from convexdesign.programs.size import ProgramSize
 
 ARMS = np.random.default_rng(0).standard_normal((8, 3))
 # As if one step took minutes: such programs are solved in a process of their own.

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from duality import bound, capped, value, vectors_of
 
+from convexdesign.criteria.log_det_programs import log_det
+from convexdesign.criteria.minimax_programs import dual_socp, matrix_fractional, sdp, socp
 from convexdesign.programs.backends import run
-from convexdesign.programs.log_det import log_det
-from convexdesign.programs.minimax import dual_socp, matrix_fractional, sdp, socp
 
 FORMULATIONS = {"socp": socp, "dual-socp": dual_socp, "sdp": sdp, "matrix-fractional": matrix_fractional}
 PRIMAL = {name: build for name, build in FORMULATIONS.items() if name != "dual-socp"}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
+from convexdesign.criteria.program_size import GIGABYTE, MOST_MEMORY, memory_allowed, program_size, require_memory
 from convexdesign.errors import SolverError
-from convexdesign.programs.size import GIGABYTE, MOST_MEMORY, memory_allowed, program_size, require_memory
 
 P = cd.DesignProblem
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convexdesign.arms.source import ArrayArms
+from convexdesign.balls import ball_matrix, precision, quadratic_forms
 from convexdesign.problem.weights import WeightSet
-from convexdesign.rigorous.balls import ball_matrix, precision, quadratic_forms
 from convexdesign.rigorous.data import ExactRows, Price, Scale
 from convexdesign.rigorous.screen import largest_pair, largest_row, row_bounds
 from convexdesign.rigorous.support import weighted_maximum

@@ -9,9 +9,9 @@ import pytest
 from small_counts import compositions, textbook
 
 import convexdesign as cd
+from convexdesign.criteria.exchange import information
 from convexdesign.rounding import AverageVariance, Volume
 from convexdesign.rounding.count_limits import limits
-from convexdesign.rounding.criterion import information
 from convexdesign.rounding.many_starts import useful_arms
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
+from convexdesign.criteria.exchange import inverse_factor
 from convexdesign.rounding import AverageVariance, MatrixTargets, Minimax, Volume, regret, regret_guarantee, sparsify
 from convexdesign.rounding.count_limits import limits
-from convexdesign.rounding.criterion import inverse_factor
 
 P = cd.DesignProblem
 RNG = np.random.default_rng(23)

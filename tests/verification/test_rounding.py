@@ -7,7 +7,7 @@ import pytest
 
 import convexdesign as cd
 from convexdesign.problem import Criterion
-from convexdesign.verification.rounding import loosened, rounding_of
+from convexdesign.verification.rounding import rounding_of
 
 P = cd.DesignProblem
 
@@ -36,7 +36,7 @@ def test_the_interval_meets_the_proven_one(closeness):
             assert low <= most * (1 + 1e-12)
             assert least <= high * (1 + 1e-12)
             # The optimum is at least that of the reference, whose exact value gave the upper end.
-            if problem.criterion is Criterion.DS:
+            if problem.criterion == Criterion.DS:
                 assert v.lower_bound >= proven.proof.low - proven.proof.dimension * np.log(most) - 1e-12
             else:
                 assert v.lower_bound <= proven.proof.high * most * (1 + 1e-12)
@@ -58,7 +58,7 @@ def test_nothing_is_lost_where_numbers_are_tame_and_what_is_lost_is_said():
 
 
 def test_bounds_are_moved_outwards():
-    assert loosened(Criterion.MINIMAX, 4.0, 0.25, 1) == 3.0
-    assert loosened(Criterion.MINIMAX, 4.0, 2.0, 1) == 0.0
-    assert loosened(Criterion.E, 4.0, 0.25, 1) == 5.0
-    assert np.exp((loosened(Criterion.D, 1.0, 0.25, 3) - 1.0) / 3) == pytest.approx(1.25)
+    assert Criterion.MINIMAX.loosened(4.0, 0.25, 1) == 3.0
+    assert Criterion.MINIMAX.loosened(4.0, 2.0, 1) == 0.0
+    assert Criterion.E.loosened(4.0, 0.25, 1) == 5.0
+    assert np.exp((Criterion.D.loosened(1.0, 0.25, 3) - 1.0) / 3) == pytest.approx(1.25)

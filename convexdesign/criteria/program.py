@@ -27,7 +27,6 @@ from convexdesign.typing import Floats
 
 __all__ = [
     "Constrain",
-    "Formulation",
     "Program",
     "information",
     "normalised",
@@ -60,9 +59,6 @@ class Program:
     multipliers: Callable[[], Floats]
     vectors: Callable[[], Floats]
     value: Callable[[], float]
-
-
-Formulation: TypeAlias = Callable[[Floats, Floats, Floats | None, Constrain | None], Program]
 
 
 def simplex(n: int, constrain: Constrain | None) -> tuple[cp.Expression, list[cp.Constraint]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from convexdesign.programs.program import Constrain, Program, information, normalised, psd_root, simplex
+from convexdesign.criteria.program import Constrain, Program, information, normalised, psd_root, simplex
 from convexdesign.typing import Floats
 
 __all__ = ["least_eigenvalue"]

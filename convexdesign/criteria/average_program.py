@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from convexdesign.programs.program import (
+from convexdesign.criteria.program import (
     Constrain,
     Program,
     information,

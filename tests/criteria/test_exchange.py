@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
+from convexdesign.criteria.exchange import inverse_factor
 from convexdesign.rounding import AverageVariance, MatrixTargets, Minimax, SphereTargets, Volume
-from convexdesign.rounding.criterion import inverse_factor
 
 R = 4
 

@@ -1,0 +1,56 @@
+"""Outside `criteria` and the constructors nobody asks which criterion it is: they ask the criterion itself."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from convexdesign.criteria import TABLE
+
+PACKAGE = Path(__file__).parents[2] / "convexdesign"
+# The constructors, and the names that they give.
+STATED = {PACKAGE / "problem" / "problem.py", PACKAGE / "problem" / "criterion.py"}
+# What is proven over a continuum of arms is worked out for each criterion by itself, in one file, and its driver.
+CONTINUUM = {PACKAGE / "regions" / "criteria.py", PACKAGE / "regions" / "solving.py"}
+MODULES = sorted(
+    p for p in PACKAGE.rglob("*.py") if p.parts[len(PACKAGE.parts)] != "criteria" and p not in STATED | CONTINUUM
+)
+DECIDING = ("name", "formula")
+
+
+def is_criterion(node):
+    if isinstance(node, ast.Attribute):
+        return node.attr == "criterion" or (node.attr in DECIDING and is_criterion(node.value))
+    return isinstance(node, ast.Name) and node.id == "criterion"
+
+
+def decides(node):
+    if isinstance(node, ast.Compare):
+        return any(map(is_criterion, (node.left, *node.comparators)))
+    if isinstance(node, ast.Match):
+        return is_criterion(node.subject)
+    if isinstance(node, ast.Subscript):
+        return is_criterion(node.slice)
+    return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "Criterion" and node.attr in TABLE
+
+
+def decisions(tree):
+    return [node for node in ast.walk(tree) if decides(node)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_module_decides_by_the_name_of_a_criterion(path):
+    found = [ast.unparse(node) for node in decisions(ast.parse(path.read_text(encoding="utf-8")))]
+    assert not found, f"{path}: {found[0]}; ask convexdesign.criteria.oracle_of(problem)"
+
+
+def test_a_decision_is_seen():
+    for line in (
+        "x = p.criterion is Criterion.D",
+        "criterion == y",
+        "if c.criterion.name in ('D',): pass",
+        "T[p.criterion]",
+    ):
+        assert decisions(ast.parse(line)), line
