@@ -20,10 +20,14 @@ class Continuum:
 
 
 class ContinuumProblem:
-    """A problem over a region; it solves itself."""
+    """A problem over a region; it solves and verifies itself."""
 
     def solved(self, **options: Any) -> Any:
         """What `solve` returns."""
+        raise NotImplementedError
+
+    def verified(self, **options: Any) -> Any:
+        """What `verify` returns."""
         raise NotImplementedError
 
 

@@ -12,5 +12,15 @@ from convexdesign.regions.design import RegionCertificate, RegionDesign
 from convexdesign.regions.model import Curve, Model
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.region import Condition, Region
+from convexdesign.regions.verification import RegionVerification
 
-__all__ = ["Condition", "Curve", "Model", "Region", "RegionCertificate", "RegionDesign", "RegionProblem"]
+__all__ = [
+    "Condition",
+    "Curve",
+    "Model",
+    "Region",
+    "RegionCertificate",
+    "RegionDesign",
+    "RegionProblem",
+    "RegionVerification",
+]

@@ -223,6 +223,12 @@ class RegionProblem(ContinuumProblem):
 
         return solve_over_region(self, **options)
 
+    def verified(self, **options: Any) -> Any:
+        """The judgement on a table of runs; called by `verify`."""
+        from convexdesign.regions.verification import verify_over_region
+
+        return verify_over_region(self, **options)
+
     def __repr__(self) -> str:
         name = "minimax" if self.kind == "DesignProblem" else self.kind.replace("_", "-")
         return f"RegionProblem({name}: {self.curve.model.text!r} over {self.region!r})"

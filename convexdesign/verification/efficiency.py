@@ -19,6 +19,7 @@ from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import DesignProblem
+from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.programs.prover import prover
 from convexdesign.solving import solve
 from convexdesign.typing import Floats
@@ -55,6 +56,7 @@ def verify(
     counts: ArrayLike | None = None,
     rigorous: bool = False,
     normalise: bool = False,
+    runs: Any = None,
 ) -> Verification:
     """The efficiency t* / t(w) of given weights, or of whole-number counts, as a certified interval.
 
@@ -77,6 +79,9 @@ def verify(
     normalise : bool
         Divide weights by their sum, whatever it is above zero; entries below zero by no more than 1e-6 of it, as solvers
         leave them, count as zero.
+    runs : table, optional
+        For problems over a region alone: a column for each factor and a row for each run, on or off any grid; weights or
+        counts, if given, belong to its rows.
 
     Returns
     -------
@@ -106,7 +111,14 @@ def verify(
     >>> round(v.efficiency, 5), v.is_optimal(), v.improvement().arm
     (0.75, False, 1)
     """
+    if isinstance(problem, ContinuumProblem):
+        over: Verification = problem.verified(runs=runs, weights=weights, counts=counts, rigorous=rigorous)
+        return over
     instance(problem, DesignProblem, "problem", "build one with DesignProblem")
+    if runs is not None:
+        raise InputError(
+            "runs= is for problems over a region; give the weights or counts of the arms, or see match_design"
+        )
     rigorous = flag(rigorous, "rigorous")
     given = _nonnegative(problem, weights, counts, flag(normalise, "normalise"))
     if rigorous and problem.responses > 1:

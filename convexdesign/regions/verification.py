@@ -1,0 +1,246 @@
+"""verify over a region: a run table judged against the best possible anywhere in the region, and what would improve it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexdesign.arguments import numeric
+from convexdesign.certificate import certify
+from convexdesign.design import Design
+from convexdesign.errors import ConvergenceWarning, InputError
+from convexdesign.evaluation import evaluate
+from convexdesign.outcome import Status
+from convexdesign.problem import Criterion, canonicalise
+from convexdesign.regions.criteria import Vectors, gap_of
+from convexdesign.regions.design import RegionDesign
+from convexdesign.regions.problem import RegionProblem, values_of
+from convexdesign.regions.proof import Prover
+from convexdesign.regions.solving import Found, Search, dimension, inverse_root, prove_everywhere, rounding_of_rows
+from convexdesign.roundoff import value_error
+from convexdesign.typing import Floats, Indices
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["RegionVerification", "verify_over_region"]
+
+REFERENCE_TOL = 1e-7
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionVerification:
+    """How good a table of runs is, against the best possible anywhere in the region.
+
+    Parameters
+    ----------
+    value : float
+        The criterion of the runs, per unit of effort; of G the proven worst variance over the region.
+    lower_bound : float
+        A proven bound on the optimum: a lower one for variances, an upper one for log det and lambda_min.
+    efficiency : float
+        A proven lower bound on the efficiency; for log det (det A / det A*)^(1/d).
+    efficiency_interval : tuple of float
+        Both ends, proven.
+    weights : array of float
+        The shares of the runs, summing to one.
+    outside : array of int
+        The rows of the table that lie outside the region.
+    reference : RegionDesign
+        The design over the region that the runs are compared with.
+    where, x : array
+        The piece and coordinates of every run.
+    """
+
+    value: float
+    lower_bound: float
+    efficiency: float
+    efficiency_interval: tuple[float, float]
+    weights: Floats
+    outside: Indices
+    reference: RegionDesign
+    where: Indices
+    x: Floats
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether all runs lie in the region."""
+        return not len(self.outside)
+
+    def is_optimal(self, tol: float = 1e-6) -> bool:
+        """Whether the runs are proven to be within a relative `tol` of the optimum."""
+        return self.is_allowed and self.efficiency > 0 and 1.0 / self.efficiency - 1.0 <= tol
+
+    def is_worse_than(self, tol: float = 1e-6) -> bool:
+        """Whether the runs are proven to be more than a relative `tol` from the optimum, or leave the region."""
+        return not self.is_allowed or self.efficiency_interval[1] * (1.0 + tol) < 1.0
+
+    def moves(self) -> pandas.DataFrame:
+        """Where each run should go: the runs matched to the settings of the reference, at least distance in all.
+
+        One row for each run: its settings, the settings to move to (columns with `to_`), and the distance, in shares of the
+        half widths of the region. Runs with a smaller distance than 1e-3 may stay.
+        """
+        import pandas
+        from scipy.optimize import linear_sum_assignment
+
+        region, best = self.reference.problem.region, self.reference
+        n = len(self.weights)
+        copies = np.repeat(np.arange(len(best.weights)), rounded_counts(best.weights, n))
+        low, high = np.array(region.lower, dtype=float), np.array(region.upper, dtype=float)
+        apart = (
+            2.0 * np.abs(self.x[:, None, :] - best.x[copies][None, :, :]) / (high - low)
+            if region.q
+            else np.zeros((n, n, 1))
+        )
+        far = np.linalg.norm(apart, axis=2)
+        far += 2.0 * (np.asarray(self.where)[:, None] != np.asarray(best.where)[copies][None, :])
+        row, column = linear_sum_assignment(far**2)
+        target = copies[column]
+        table = pandas.DataFrame(region.table(np.asarray(self.where).tolist(), self.x))
+        goal = region.table([best.where[k] for k in target], best.x[target])
+        for name, values in goal.items():
+            table[f"to_{name}"] = values
+        table["distance"] = far[row, column]
+        return table
+
+    def summary(self) -> str:
+        """The judgement in a few lines of text."""
+        low, high = self.efficiency_interval
+        lines = [
+            f"value            {self.value:.8g}",
+            f"proven bound     {self.lower_bound:.8g} over the whole region, by {self.reference.certificate.kind}",
+            f"efficiency       between {low:.6f} and {high:.6f}",
+        ]
+        if len(self.outside):
+            lines.append(f"outside          rows {', '.join(map(str, self.outside.tolist()))} lie outside the region")
+        if self.is_optimal():
+            lines.append("verdict          optimal to a share of 1e-6")
+        else:
+            moves = self.moves()
+            far = moves[moves["distance"] > 1e-3]
+            lines.append(
+                f"verdict          {100 * (1 - low):.3g} % of the runs are wasted; {len(far)} of {len(moves)} should move:"
+            )
+            lines.append(far.head(10).round(4).to_string(index=True))
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        low, high = self.efficiency_interval
+        return f"RegionVerification(value {self.value:.8g}, efficiency in [{low:.7g}, {high:.7g}] over the region)"
+
+
+def verify_over_region(
+    problem: RegionProblem, runs: Any = None, weights: Any = None, counts: Any = None, rigorous: bool = False
+) -> RegionVerification:
+    """The efficiency of a run table, a row a run, against the best possible anywhere in the region."""
+    if runs is None:
+        raise InputError(
+            "a problem over a region is verified by runs=: a table with a column for each factor, a row a run"
+        )
+    if rigorous:
+        raise InputError(
+            "rigorous=True is not known over a region: its bounds are proven with all rounding charged already"
+        )
+    listed, x = problem.region.coordinates(runs)
+    where = np.array(listed, dtype=np.intp)
+    w = shares(weights, counts, len(x))
+    if not len(x):
+        raise InputError("runs has no rows; a design must measure something")
+    bad = np.flatnonzero(~problem.allowed(x))
+    if bad.size:
+        raise InputError(f"row {bad[0]} of runs: noise or cost is no positive number there")
+    if problem.cost is not None:
+        prices = problem.prices(x) / (1.0 if problem.noise is None else noise_at(problem, x))
+        w = w * prices / float(np.sum(w * prices))
+    outside = np.flatnonzero(~problem.region.inside(x)) if problem.region.q else np.empty(0, dtype=np.intp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        reference = problem.solved(tol=REFERENCE_TOL)
+    value, error, high_value = value_of(problem, where, x, w, reference)
+    dim = dimension(reference.finite)
+    criterion = reference.certificate.criterion
+    low = 1.0 / (1.0 + gap_of(criterion, value, reference.bound, dim, error)) if np.isfinite(value) else 0.0
+    better = high_value >= reference.value if criterion.maximised else high_value <= reference.value
+    spare = gap_of(criterion, high_value, reference.value, dim) if np.isfinite(high_value) else np.inf
+    high = 1.0 if better else min(1.0, (1.0 + error) * (1.0 + reference.certificate.rounding) / (1.0 + spare))
+    if not np.isfinite(value):
+        high = 0.0
+    if len(outside) and value_is_better(criterion, value, reference.bound):
+        low = high = 1.0  # better than anything inside, by leaving the region: it is not allowed
+    return RegionVerification(value, reference.bound, low, (low, max(low, high)), w, outside, reference, where, x)
+
+
+def value_is_better(criterion: Criterion, value: float, bound: float) -> bool:
+    """Whether a value is beyond a bound on all designs in the region."""
+    return value > bound if criterion.maximised else value < bound
+
+
+def value_of(
+    problem: RegionProblem, where: Any, x: Floats, w: Floats, reference: RegionDesign
+) -> tuple[float, float, float]:
+    """The criterion of the runs, its rounding, and (of G) the largest variance that was found, else the value again."""
+    # Settings of the reference, without weight, so that the list spans the model.
+    at = np.concatenate([where, np.asarray(reference.where, dtype=np.intp)])
+    every = np.vstack([x, reference.x])
+    weights = np.concatenate([w, np.zeros(len(reference.x))])
+    targets = problem.frame.rows(at, every, weighted=False) if problem.predicts_region else None
+    finite = problem.finite(at, every, targets)
+    canonical = canonicalise(finite)
+    found = evaluate(canonical, weights)
+    shift = 0.0
+    if finite.criterion is Criterion.D:
+        shift = 2.0 * problem.frame.log_det
+    if not np.isfinite(found.value) or found.value == finite.criterion.worst_value:
+        return finite.criterion.worst_value, 0.0, finite.criterion.worst_value
+    design = Design(finite, weights, certify(canonical, weights), Status.STALLED, known=canonical)
+    search = Search(problem)
+    own = Found(at, every, design, Vectors(np.eye(problem.frame.d), np.arange(problem.frame.d)), 1.0, found.value)
+    error = value_error(canonical, weights, found) + rounding_of_rows(search, own)
+    if not problem.predicts_region:
+        return found.value - shift, error, found.value - shift
+    vectors = Vectors(inverse_root(design), np.arange(problem.frame.d))
+    own = replace(own, vectors=vectors)
+    _, _, height = search.maxima(own, priced=False)
+    most = max(found.value, float(height[0]))
+    own = replace(own, most=most)
+    prover = Prover(problem.frame, None) if search.variances is not None else None
+    proven, _ = prove_everywhere(search, prover, own, lambda bound: bound <= most * (1.0 + 1e-7), np.inf, priced=False)
+    return proven.value, error, most
+
+
+def shares(weights: Any, counts: Any, n: int) -> Floats:
+    """The share of every row: equal, or as weights or counts say."""
+    if weights is not None and counts is not None:
+        raise InputError("give at most one of weights= and counts= with runs=")
+    given = weights if weights is not None else counts
+    if given is None:
+        return np.full(n, 1.0 / max(n, 1))
+    name = "weights" if weights is not None else "counts"
+    values = np.asarray(numeric(given, name), dtype=float)
+    if values.shape != (n,):
+        raise InputError(f"{name} has the shape {values.shape}; runs has {n} rows")
+    bad = np.flatnonzero(~(values >= 0))
+    if bad.size:
+        raise InputError(f"{name}[{bad[0]}] is {values[bad[0]]:g}; {name} cannot be negative")
+    if not values.sum() > 0:
+        raise InputError(f"all {name} are zero; a design must measure something")
+    return values / float(values.sum())
+
+
+def noise_at(problem: RegionProblem, x: Floats) -> Floats:
+    """s^2 at the coordinates."""
+    assert problem.noise is not None
+    return values_of(problem.noise, x)
+
+
+def rounded_counts(weights: Floats, n: int) -> Any:
+    """n copies in about these proportions: the largest remainders."""
+    exact = weights / weights.sum() * n
+    counts = np.floor(exact).astype(int)
+    rest = np.argsort(-(exact - counts), kind="stable")[: n - int(counts.sum())]
+    counts[rest] += 1
+    return counts
