@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+
+from convexdesign.criteria import oracle_of
+from convexdesign.problem import canonicalise
 from convexdesign.problemfile import KINDS, library, load_problem
 from convexdesign.problemfile.catalogue import folder
 
@@ -41,9 +45,17 @@ def problems() -> list[str]:
 def kinds() -> list[str]:
     """A row for each kind: what it is for, the program it expresses, and the formulations that solve it."""
     return [
-        f"| {name} | {kind.about} | `{kind.program}` | {', '.join(f'`{f}`' for f in kind.formulations)} |"
+        f"| {name} | {kind.about} | `{kind.program}` | {', '.join(f'`{f}`' for f in formulations(name))} |"
         for name, kind in KINDS.items()
     ]
+
+
+def formulations(kind: str) -> list[str]:
+    """Those that some problem of this kind in the library has; of a kind without one, what a small problem has."""
+    examples = [stated.problem() for stated in map(load_problem, library()) if stated.kind == kind]
+    examples = examples or [KINDS[kind].constructor(np.eye(2))]
+    found = {name for problem in examples for name in oracle_of(problem).formulations(canonicalise(problem))}
+    return [name for name in oracle_of(examples[0]).formulation_names if name in found]
 
 
 if __name__ == "__main__":
