@@ -5,6 +5,6 @@ from convexdesign.frankwolfe.bounded import interior_point, is_for
 from convexdesign.frankwolfe.classic_methods import classic
 from convexdesign.frankwolfe.corrective_minimax import correct_minimax
 from convexdesign.frankwolfe.fully_corrective import frank_wolfe
-from convexdesign.frankwolfe.pricing import Sizes
+from convexdesign.frankwolfe.tuning import Tuning
 
-__all__ = ["Sizes", "classic", "correct_minimax", "frank_wolfe", "interior_point", "is_for"]
+__all__ = ["Tuning", "classic", "correct_minimax", "frank_wolfe", "interior_point", "is_for"]

@@ -33,20 +33,12 @@ from convexdesign.criteria.average import AverageForm
 from convexdesign.frankwolfe.bounded import fits, within_bounds
 from convexdesign.frankwolfe.smooth_state import At, DState, SmoothState, average_state, d_state
 from convexdesign.frankwolfe.symmetric import dimension, shifted_gram
+from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.typing import Floats
 
 __all__ = ["Corrected", "correct_average", "correct_d", "d_interior"]
 
 
-# For log det Newton's method converges within a dozen steps or, among near-duplicate arms, crawls.
-D_STEPS = 12
-INTERIOR_STEPS = 60
-# Over-relaxed multiplicative steps w <- w q^1.8; for the average variance w <- w q^(1/2), which never raises it.
-D_START = (1.8, 3)
-AVERAGE_START = (0.5, 4)
-# For the average variance it needs about ten; so many before interior points take over, and so many in all.
-AVERAGE_PATIENCE = 25
-AVERAGE_STEPS = 60
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 2.0**-20
 STEP_TO_BOUNDARY = 0.99
@@ -82,6 +74,7 @@ def correct_d(
     newton: bool = True,
     max_iter: int | None = None,
     stop: Callable[[], bool] = lambda: False,
+    tuning: Tuning = TUNING,
 ) -> Corrected:
     """max log det(A0 + sum_i w_i u_i u_i') over the simplex, to a relative gap max_i q_i / r - 1 <= tol.
 
@@ -92,7 +85,7 @@ def correct_d(
     """
     n, r = len(arms) // responses, arms.shape[1]
     columns = np.asfortranarray(arms.T)
-    budget = D_STEPS + INTERIOR_STEPS if max_iter is None else max_iter
+    budget = tuning.d_newton + tuning.d_interior if max_iter is None else max_iter
 
     def at(weights: Floats) -> SmoothState | None:
         return d_state(columns, weights, prior)
@@ -100,13 +93,13 @@ def correct_d(
     state = at(np.full(n, r / n) if start is None else start * (r / start.sum()))
     if state is None:
         raise np.linalg.LinAlgError("the arms carrying weight do not span their space")
-    state = (multiplicative_start(state, at, *D_START) if start is None else state).rescaled()
+    state = (multiplicative_start(state, at, *tuning.d_start) if start is None else state).rescaled()
     steps = 0
     if newton:
-        state, steps = projected_newton(state, at, tol, min(D_STEPS, budget), stop)
+        state, steps = projected_newton(state, at, tol, min(tuning.d_newton, budget), stop)
     slow = state.gap > tol
     if slow and steps < budget:
-        most = min(INTERIOR_STEPS, budget - steps)
+        most = min(tuning.d_interior, budget - steps)
         interior, more = d_interior(state.weights, columns, prior, tol, most, stop)
         steps += more
         state = interior if interior is not None and interior.gap < state.gap else state
@@ -123,6 +116,7 @@ def correct_average(
     patient: bool = False,
     stop: Callable[[], bool] = lambda: False,
     responses: int = 1,
+    tuning: Tuning = TUNING,
 ) -> Corrected:
     """min tr((A0 + sum_i w_i u_i u_i')^-1 LL') over the simplex, to a relative gap of tol or as far as steps lead.
 
@@ -148,10 +142,10 @@ def correct_average(
 
     state = at(first)
     assert state is not None
-    state = (multiplicative_start(state, at, *AVERAGE_START) if start is None else state).rescaled()
-    limit = min(AVERAGE_STEPS, max_iter)
-    state, steps = projected_newton(state, at, tol, min(AVERAGE_PATIENCE, limit), stop)
-    slow = steps == AVERAGE_PATIENCE and state.gap > tol
+    state = (multiplicative_start(state, at, *tuning.average_start) if start is None else state).rescaled()
+    limit = min(tuning.average_steps, max_iter)
+    state, steps = projected_newton(state, at, tol, min(tuning.average_patience, limit), stop)
+    slow = steps == tuning.average_patience and state.gap > tol
     if not (slow and patient):
         return Corrected.of(state, steps, slow)
     if fits(n, columns.shape[0]):

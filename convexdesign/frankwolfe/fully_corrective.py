@@ -8,9 +8,9 @@ from convexdesign.certificate import Witness
 from convexdesign.criteria import oracle_of
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.minimax_design import minimax_design
-from convexdesign.frankwolfe.pricing import SIZES, Sizes
 from convexdesign.frankwolfe.smooth_design import smooth_design
 from convexdesign.frankwolfe.start import Start
+from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.outcome import Outcome, Report
 from convexdesign.problem import Canonical
 from convexdesign.trace import Trace
@@ -34,20 +34,20 @@ def frank_wolfe(
     max_iter: int | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
-    sizes: Sizes = SIZES,
+    tuning: Tuning = TUNING,
 ) -> Outcome:
     """Weights within a relative `tol` of the optimum, with the witness of that, by corrective steps on working sets.
 
     start (k,), k <= n: weights of a related design to begin with, and its witness; neither is trusted. max_iter
     counts Newton and interior point steps; time_limit in seconds; report is called with a Snapshot per outer iteration;
-    sizes: which problems count as large.
+    tuning: what was measured, such as which problems count as large.
     Raises SolverError for criteria and weight sets that this method does not handle.
     """
     problem = canonical.problem
     if not problem.weight_set.is_simplex:
         raise SolverError("Frank-Wolfe works over all weights on the simplex; use method='conic' for constraints")
     trace = Trace("frank-wolfe", ALMOST * tol, max_iter, time_limit, report, patience=PATIENCE)
-    found = oracle_of(problem).corrective_step(canonical, _Steps(canonical, trace, start, witness, sizes))
+    found = oracle_of(problem).corrective_step(canonical, _Steps(canonical, trace, start, witness, tuning))
     if found is None:
         raise SolverError(
             f"Frank-Wolfe does not handle this criterion ({problem.criterion.formula}); use method='conic'"
@@ -63,14 +63,14 @@ class _Steps:
     trace: Trace
     start: Floats | None
     witness: Witness | None
-    sizes: Sizes
+    tuning: Tuning
 
     def log_det(self) -> Outcome:
-        return smooth_design(self.canonical, self.trace, True, self.start, self.sizes)
+        return smooth_design(self.canonical, self.trace, True, self.start, self.tuning)
 
     def average_variance(self) -> Outcome:
-        return smooth_design(self.canonical, self.trace, False, self.start, self.sizes)
+        return smooth_design(self.canonical, self.trace, False, self.start, self.tuning)
 
     def two_sided(self) -> Outcome:
         start = None if self.start is None else Start(self.start, self.witness)
-        return minimax_design(self.canonical, self.trace, start, self.sizes)
+        return minimax_design(self.canonical, self.trace, start, self.tuning)

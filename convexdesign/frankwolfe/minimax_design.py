@@ -20,9 +20,10 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from convexdesign.arms.groups import squared_norms
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
-from convexdesign.frankwolfe.pricing import SIZES, Pricing, Screen, Sizes, arm_screen, target_pricing
+from convexdesign.frankwolfe.pricing import Pricing, Screen, arm_screen, target_pricing
 from convexdesign.frankwolfe.start import Start, first_members, related_members
 from convexdesign.frankwolfe.symmetric import combine
+from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.frankwolfe.working_set import Priced, WorkingSet, batch_size, spanning, violators
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome, Status
@@ -31,18 +32,6 @@ from convexdesign.trace import Trace
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["minimax_design"]
-
-
-# Interior point steps of one master.
-MOST_STEPS = 60
-# The master is solved to this share of the gap: until nothing is missing its answer only serves the next pricing.
-MASTER_SHARE = 0.1
-# Once nothing is missing, to this share of the gap asked for.
-FINAL_SHARE = 0.3
-# Members are forgotten only after the gap fell by a tenth since the last time, so that nothing comes and goes.
-FALL = 0.9
-# A related design with a larger gap is not begun from.
-NEAR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,18 +93,18 @@ class Prices:
     settled: bool
 
 
-def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = None, sizes: Sizes = SIZES) -> Outcome:
+def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = None, tuning: Tuning = TUNING) -> Outcome:
     """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
     tol = trace.tol
-    small = _whole(canonical, trace, sizes)
+    small = _whole(canonical, trace, tuning)
     if small is not None:
         return small
-    arm_prices, target_prices = arm_screen(canonical, pass_first=True, sizes=sizes), target_pricing(canonical, sizes)
-    arms, targets, master_tol = _first_master(canonical, arm_prices, target_prices, start, tol, sizes)
+    arm_prices, target_prices = arm_screen(canonical, pass_first=True, tuning=tuning), target_pricing(canonical, tuning)
+    arms, targets, master_tol = _first_master(canonical, arm_prices, target_prices, start, tol, tuning)
     best: tuple[float, Point] | None = None
     forgot_at = np.inf
     while True:
-        point = _solve_master(arms, targets, canonical.prior, master_tol, trace)
+        point = _solve_master(arms, targets, canonical.prior, master_tol, trace, tuning)
         prices = _price(point, arm_prices, target_prices, tol)
         _record(canonical, trace, point, prices.value, prices.gap)
         if best is None or prices.gap < best[0]:
@@ -123,25 +112,25 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = Non
         ended = trace.limit_reached()
         if (prices.settled and prices.gap <= tol) or ended is not None:
             break
-        forget = prices.gap < FALL * forgot_at
+        forget = prices.gap < tuning.fall * forgot_at
         forgot_at = prices.gap if forget else forgot_at
         arms, targets, added = _next_master(point, prices, forget, tol)
-        if added == 0 and (point.answer.gap > master_tol or master_tol == FINAL_SHARE * tol):
+        if added == 0 and (point.answer.gap > master_tol or master_tol == tuning.final_share * tol):
             break  # nothing is missing, and the master cannot be solved any better
-        master_tol = FINAL_SHARE * tol
+        master_tol = tuning.final_share * tol
         if not prices.settled:
-            master_tol = max(MASTER_SHARE * min(prices.gap, 1.0), master_tol)
+            master_tol = max(tuning.master_share * min(prices.gap, 1.0), master_tol)
     return _outcome(canonical, trace, best[1], best[0], ended, arm_prices.passes)
 
 
-def _whole(canonical: Canonical, trace: Trace, sizes: Sizes) -> Outcome | None:
+def _whole(canonical: Canonical, trace: Trace, tuning: Tuning) -> Outcome | None:
     """The design by one master that holds every arm and every target, so that nothing is left to price.
 
     None for larger problems, or where it falls short of the tolerance. Elimination loops solve thousands of problems with a
     handful of arms: what they cost is calls, not arithmetic.
     """
-    index, n = _few_targets(canonical, sizes.whole), canonical.problem.arms.n
-    if index is None or n > sizes.whole:
+    index, n = _few_targets(canonical, tuning.whole), canonical.problem.arms.n
+    if index is None or n > tuning.whole:
         return None
     everyone = np.arange(n)
     arms = WorkingSet(everyone, canonical.whiten_arms(everyone), None, canonical.problem.responses)
@@ -156,7 +145,7 @@ def _whole(canonical: Canonical, trace: Trace, sizes: Sizes) -> Outcome | None:
         0.5 * trace.tol,
         canonical.prior,
         None,
-        min(MOST_STEPS, trace.iterations_left),
+        min(tuning.minimax_steps, trace.iterations_left),
         arms.responses,
     )
     trace.iterations += answer.steps
@@ -184,7 +173,7 @@ def _first_master(
     target_prices: Pricing,
     start: Start | None,
     tol: float,
-    sizes: Sizes,
+    tuning: Tuning,
 ) -> tuple[WorkingSet, WorkingSet, float]:
     """The first arms and targets, and how far to solve over them.
 
@@ -198,17 +187,17 @@ def _first_master(
         assert targets.weights is not None
         point = Point.of(arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0))
         prices = _price(point, arm_prices, target_prices, tol)
-        if prices.gap <= NEAR:
+        if prices.gap <= tuning.minimax_near:
             arms, targets, _ = _next_master(point, prices, False, tol)
-            return arms, targets, max(MASTER_SHARE * min(prices.gap, 1.0), FINAL_SHARE * tol)
-    arms, targets = first_members(canonical, arm_prices, target_prices, sizes)
+            return arms, targets, max(tuning.master_share * min(prices.gap, 1.0), tuning.final_share * tol)
+    arms, targets = first_members(canonical, arm_prices, target_prices, tuning)
     # All the way at once where everything is in the master already.
     everything = arms.size == canonical.problem.arms.n and targets.size == canonical.problem.targets.m
-    return arms, targets, 0.5 * tol if everything else MASTER_SHARE
+    return arms, targets, 0.5 * tol if everything else tuning.master_share
 
 
 def _solve_master(
-    arms: WorkingSet, targets: WorkingSet, prior: Floats | None, master_tol: float, trace: Trace
+    arms: WorkingSet, targets: WorkingSet, prior: Floats | None, master_tol: float, trace: Trace, tuning: Tuning
 ) -> Point:
     warm = None if arms.weights is None or targets.weights is None else (arms.weights, targets.weights)
     answer = correct_minimax(
@@ -217,7 +206,7 @@ def _solve_master(
         master_tol,
         prior,
         warm,
-        min(MOST_STEPS, trace.iterations_left),
+        min(tuning.minimax_steps, trace.iterations_left),
         arms.responses,
     )
     trace.iterations += answer.steps

@@ -14,50 +14,23 @@ made. This is what keeps a solve over a million arms at one or two passes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from convexdesign.arms.groups import squared_norms
+from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.frankwolfe.working_set import Priced, WorkingSet, spanning
 from convexdesign.problem import Canonical, PairTargets, VectorTargets
-from convexdesign.problem.pairs import FEW_PAIRS
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["SIZES", "Pricing", "Screen", "Sizes", "arm_pool", "arm_screen", "target_pricing"]
+__all__ = ["Pricing", "Screen", "arm_pool", "arm_screen", "target_pricing"]
 
 
 # Eigenvalues of F_0 F_0' are lifted to this share of their mean: a matrix that ignores a direction bounds nothing in it.
 LIFT = 0.1
 # Targets of a kind known only by their worst: how many to ask for.
 ASKED = 1000
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """From which sizes on the ways of large problems are the faster: benchmarks/large_arms.py and many_items.py measure them.
-
-    whole: up to so many arms and as many targets, everything is in one master; first_targets: up to so many, all of these
-    are in the first. few_entries: vectors of up to so many entries are all candidates, since evaluating them costs no more
-    than the rest of a step. Otherwise the candidate set holds a share of all vectors, and no fewer than `fewest`; extending it
-    copies vectors, and beyond the share `widest` of all a pass is cheaper. few_pairs: up to so many pairs of items are all
-    candidates, otherwise `pairs` between full scans; few_items: those whose pairs come first where items are more than twice
-    as many.
-    """
-
-    whole: int = 64
-    first_targets: int = 64
-    few_entries: int = 100_000
-    share: float = 0.02
-    fewest: int = 5000
-    widest: float = 0.05
-    few_pairs: int = FEW_PAIRS
-    pairs: int = 50_000
-    few_items: int = 1500
-
-
-SIZES = Sizes()
 
 
 class Screen:
@@ -73,14 +46,14 @@ class Screen:
         take: Callable[[Indices], Floats],
         n: int,
         candidates: Indices,
-        sizes: Sizes = SIZES,
+        tuning: Tuning = TUNING,
         responses: int = 1,
     ):
         self.values = values
         self.take = take
         self.n = n
         self.responses = responses
-        self.sizes = sizes
+        self.tuning = tuning
         self.candidates = candidates
         self.vectors = take(candidates)
         self.passes = 0
@@ -132,7 +105,7 @@ class Screen:
         if self._q is None:
             return False
         chosen = np.flatnonzero(self._q > cut)
-        if chosen.size > max(self.sizes.widest * self.n, self.sizes.fewest):
+        if chosen.size > max(self.tuning.widest * self.n, self.tuning.fewest):
             return False
         self.candidates, self.vectors, self._behind = chosen, self.take(chosen), cut
         return True
@@ -151,7 +124,7 @@ class Screen:
     def _renew_candidates(self) -> None:
         """The vectors with the largest q, and where that is lifted also those with the largest true values."""
         assert self._q is not None
-        size = max(int(self.sizes.share * self.n), self.sizes.fewest)
+        size = max(int(self.tuning.share * self.n), self.tuning.fewest)
         chosen = self._q >= _largest(self._q, size)
         if self._lift.any():
             self._q += self.values(self._lift[:, self._lift.any(axis=0)])
@@ -174,17 +147,17 @@ class Pricing(Protocol):
     def price(self, factor: Floats, level: float) -> Priced: ...
 
 
-def arm_screen(canonical: Canonical, *, pass_first: bool = False, sizes: Sizes = SIZES) -> Screen:
+def arm_screen(canonical: Canonical, *, pass_first: bool = False, tuning: Tuning = TUNING) -> Screen:
     """Prices |F'u_i|^2 over all arms. Few arms are all candidates; of many, a sample or, by a pass, the outstanding ones.
 
     The sample is the one that the canonical form was found from. pass_first spends a pass at the coarse design, which
     finds the arms of high leverage and, unless the optimum looks very different, is the only one needed.
     """
     arms, basis, coarse = canonical.problem.arms, canonical.basis, canonical.coarse
-    few = arms.n * arms.d <= sizes.few_entries
+    few = arms.n * arms.d <= tuning.few_entries
     candidates = np.arange(arms.n) if few else coarse[:0] if pass_first else coarse
     whiten, responses = canonical.whiten_arms, arms.responses
-    screen = Screen(lambda F: arms.quadratic(basis @ F), whiten, arms.n, candidates, sizes, responses)
+    screen = Screen(lambda F: arms.quadratic(basis @ F), whiten, arms.n, candidates, tuning, responses)
     if pass_first and not few:
         screen.price(np.eye(canonical.rank), 0.0)
     return screen
@@ -201,17 +174,17 @@ def arm_pool(canonical: Canonical, screen: Screen) -> WorkingSet:
     return WorkingSet(np.concatenate([pool.index, missing]), vectors, None, screen.responses)
 
 
-def target_pricing(canonical: Canonical, sizes: Sizes = SIZES) -> Pricing:
+def target_pricing(canonical: Canonical, tuning: Tuning = TUNING) -> Pricing:
     """The pricing that suits the problem's targets; values are those of whitened, scaled targets."""
     targets = canonical.problem.targets
     if isinstance(targets, PairTargets):
-        if targets.m <= sizes.few_pairs:
+        if targets.m <= tuning.few_pairs:
             return Screen.of_all(canonical.whiten_targets, targets.all())
-        return PairPricing(canonical, targets, sizes)
+        return PairPricing(canonical, targets, tuning)
     if isinstance(targets, VectorTargets):
         basis = canonical.basis / np.sqrt(canonical.target_scale)
-        candidates = np.arange(targets.m if targets.m * targets.d <= sizes.few_entries else 0)
-        return Screen(lambda F: targets.values(basis @ F), canonical.whiten_targets, targets.m, candidates, sizes)
+        candidates = np.arange(targets.m if targets.m * targets.d <= tuning.few_entries else 0)
+        return Screen(lambda F: targets.values(basis @ F), canonical.whiten_targets, targets.m, candidates, tuning)
     return WorstPricing(canonical)
 
 
@@ -223,16 +196,16 @@ class PairPricing:
     dealt with first: their scans cost next to nothing, and the full scan then finds the geometry nearly settled.
     """
 
-    def __init__(self, canonical: Canonical, targets: PairTargets, sizes: Sizes):
+    def __init__(self, canonical: Canonical, targets: PairTargets, tuning: Tuning):
         self.canonical = canonical
         self.targets = targets
-        self.sizes = sizes
+        self.tuning = tuning
         self.passes = 0
         self.candidates: Indices = np.empty(0, dtype=np.intp)
         self.vectors: Floats = np.empty((0, canonical.rank))
         self._behind = np.inf
         self._inverse: Floats = np.empty((0, 0))
-        few = sizes.few_items
+        few = tuning.few_items
         self._few = _few_items(canonical, targets, few) if targets.n_items > 2 * few else None
 
     def price(self, factor: Floats, level: float) -> Priced:
@@ -261,7 +234,7 @@ class PairPricing:
         if self._few is None:
             return np.empty(0)
         few = PairTargets(self.targets.items.take(self._few, axis=0))
-        index, _ = few.front(self.canonical.basis @ factor, self.sizes.pairs)
+        index, _ = few.front(self.canonical.basis @ factor, self.tuning.pairs)
         first, second = (self._few.take(part) for part in np.divmod(index, few.n_items))
         self.candidates = first * self.targets.n_items + second
         self.vectors = self.canonical.whiten_targets(self.candidates)
@@ -269,7 +242,7 @@ class PairPricing:
 
     def _scan_all(self, factor: Floats) -> None:
         self._few = None
-        self.candidates, rest = self.targets.front(self.canonical.basis @ factor, self.sizes.pairs)
+        self.candidates, rest = self.targets.front(self.canonical.basis @ factor, self.tuning.pairs)
         self.vectors = self.canonical.whiten_targets(self.candidates)
         self._behind = rest / self.canonical.target_scale
         self._inverse = np.asarray(np.linalg.inv(factor), dtype=float)

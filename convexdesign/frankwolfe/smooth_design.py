@@ -18,9 +18,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 from convexdesign.arms.groups import repeat_per_response, squared_norms
 from convexdesign.criteria import oracle_of
 from convexdesign.frankwolfe.corrective_smooth import Corrected, correct_average, correct_d
-from convexdesign.frankwolfe.pricing import SIZES, Screen, Sizes, arm_pool, arm_screen
+from convexdesign.frankwolfe.pricing import Screen, arm_pool, arm_screen
 from convexdesign.frankwolfe.start import MOST_ARMS, largest_weights, spans
 from convexdesign.frankwolfe.symmetric import combine, dimension
+from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.frankwolfe.working_set import Priced, WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.negligible import without_least_leverage
 from convexdesign.outcome import Outcome
@@ -29,13 +30,6 @@ from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
 __all__ = ["smooth_design"]
-
-
-# The master problem is solved to this share of the gap: its weights only serve the next pricing.
-MASTER_SHARE = 0.1
-FIRST_GAP = 1e-2
-# A related design with a larger gap is not begun from.
-NEAR = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +67,7 @@ class Master(Protocol):
 
 
 def smooth_design(
-    canonical: Canonical, trace: Trace, log_det: bool, start: Floats | None = None, sizes: Sizes = SIZES
+    canonical: Canonical, trace: Trace, log_det: bool, start: Floats | None = None, tuning: Tuning = TUNING
 ) -> Outcome:
     """Weights (n,) that are optimal to the gap that the trace asks for; start (k,): weights of a related design.
 
@@ -81,13 +75,15 @@ def smooth_design(
     """
     r, tol = canonical.rank, trace.tol
     pass_first = log_det and peaked(canonical.whiten_arms(canonical.coarse), canonical.problem.responses)
-    screen = arm_screen(canonical, pass_first=pass_first, sizes=sizes)
-    master: Master = LogDet(canonical) if log_det else AverageVariance(canonical, screen.candidates.size == screen.n)
-    working = _first_working_set(canonical, screen, start)
-    gap = FIRST_GAP
+    screen = arm_screen(canonical, pass_first=pass_first, tuning=tuning)
+    master: Master = LogDet(canonical, tuning)
+    if not log_det:
+        master = AverageVariance(canonical, tuning, screen.candidates.size == screen.n)
+    working = _first_working_set(canonical, screen, start, tuning)
+    gap = tuning.first_gap
     while True:
         everything = working.size == canonical.problem.arms.n
-        master_tol = 0.5 * tol if everything else max(MASTER_SHARE * gap, 0.3 * tol)
+        master_tol = 0.5 * tol if everything else max(tuning.master_share * gap, tuning.final_share * tol)
         design = master.solve(working, master_tol, trace)
         trace.iterations += design.steps
         slope = master.slope(working.vectors, design.weights)
@@ -117,8 +113,8 @@ def smooth_design(
 class LogDet:
     """log det A, and the largest variance of the arms where Kiefer and Wolfowitz's theorem holds."""
 
-    def __init__(self, canonical: Canonical):
-        self.canonical = canonical
+    def __init__(self, canonical: Canonical, tuning: Tuning):
+        self.canonical, self.tuning = canonical, tuning
         # Where Newton's method failed once, arms are alike, and the interior point is the better first choice.
         self.newton = True
 
@@ -133,6 +129,7 @@ class LogDet:
             newton=self.newton,
             max_iter=most,
             stop=trace.time_is_up,
+            tuning=self.tuning,
         )
         self.newton = self.newton and not design.slow
         return design
@@ -150,8 +147,8 @@ class LogDet:
 class AverageVariance:
     """tr(A^-1 M); patient: whether all arms were looked over, so that the master may be solved at any price."""
 
-    def __init__(self, canonical: Canonical, patient: bool):
-        self.canonical, self.patient = canonical, patient
+    def __init__(self, canonical: Canonical, tuning: Tuning, patient: bool):
+        self.canonical, self.tuning, self.patient = canonical, tuning, patient
 
     def solve(self, working: WorkingSet, tol: float, trace: Trace) -> Corrected:
         aim, prior, most = self.canonical.aim, self.canonical.prior, trace.iterations_left
@@ -165,6 +162,7 @@ class AverageVariance:
             self.patient,
             trace.time_is_up,
             working.responses,
+            self.tuning,
         )
 
     def slope(self, vectors: Floats, weights: Floats) -> Slope:
@@ -191,7 +189,7 @@ def _log_det_slope(vectors: Floats, weights: Floats, prior: Floats | None) -> Sl
     return Slope(inverse.T, held, float(len(lower)), 2.0 * float(np.log(np.diagonal(lower)).sum()))
 
 
-def _first_working_set(canonical: Canonical, screen: Screen, start: Floats | None) -> WorkingSet:
+def _first_working_set(canonical: Canonical, screen: Screen, start: Floats | None, tuning: Tuning) -> WorkingSet:
     """A choice of arms by leverage; or, where the weights given are not far from D-optimal, their arms and what these lack."""
     r = canonical.rank
     # On a sphere an optimal design exists among some multiple of p = r(r+1)/2 random arms.
@@ -203,7 +201,7 @@ def _first_working_set(canonical: Canonical, screen: Screen, start: Floats | Non
         values = squared_norms(pool.vectors @ slope.factor, pool.responses)
         priced = Priced(pool.index, pool.vectors, values, False, pool.responses)
         gap = slope.gap(priced)
-        if gap <= NEAR:
+        if gap <= tuning.smooth_near:
             return related.joined_by(priced, violators(priced, slope.level(0.0), batch_size(r), gap))
     size = 4 * min(dimension(r), 750)
     if peaked(pool.vectors, pool.responses):

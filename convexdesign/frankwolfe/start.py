@@ -18,8 +18,9 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from convexdesign.arms.groups import squared_projections
 from convexdesign.certificate import Witness
 from convexdesign.frankwolfe.corrective_smooth import correct_d
-from convexdesign.frankwolfe.pricing import SIZES, Pricing, Screen, Sizes, arm_pool
+from convexdesign.frankwolfe.pricing import Pricing, Screen, arm_pool
 from convexdesign.frankwolfe.symmetric import combine, dimension
+from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
 from convexdesign.typing import Floats, Indices
@@ -61,15 +62,15 @@ class Start:
 
 
 def first_members(
-    canonical: Canonical, arm_screen: Screen, targets: Pricing, sizes: Sizes = SIZES
+    canonical: Canonical, arm_screen: Screen, targets: Pricing, tuning: Tuning = TUNING
 ) -> tuple[WorkingSet, WorkingSet]:
     """Arms and targets for the first master."""
     size = batch_size(canonical.rank)
     pool = arm_pool(canonical, arm_screen)
-    chosen, factor = _coarse_design(canonical, pool, max(2 * size, sizes.first_targets))
+    chosen, factor = _coarse_design(canonical, pool, max(2 * size, tuning.first_targets))
     arms = pool.chosen(chosen)
     priced = targets.price(factor, 0.0)
-    if canonical.problem.targets.m <= sizes.first_targets:
+    if canonical.problem.targets.m <= tuning.first_targets:
         # A zero target (an oracle's best item) wants nothing, and has no logarithm.
         worst = np.flatnonzero(priced.values > 0.0)
     else:

@@ -22,14 +22,11 @@ from convexdesign.programs.constraints import feasible_set
 from convexdesign.programs.fallback import fallback_sequence
 from convexdesign.programs.pricing import Solution, price, refined
 from convexdesign.programs.record import Record
-from convexdesign.programs.working_sets import anchors, first_arms, first_targets
+from convexdesign.programs.working_sets import CONIC, ConicTuning, anchors, first_arms, first_targets
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
 __all__ = ["solve_conic"]
-
-# Members of a working set are dropped only after the gap has fallen by this factor, or they would come and go.
-PROGRESS = 0.9
 
 
 def solve_conic(
@@ -42,6 +39,7 @@ def solve_conic(
     max_iter: int | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
+    tuning: ConicTuning = CONIC,
 ) -> Outcome:
     """Weights within a relative `tol` of the optimum, with the witness of that, by CVXPY on Clarabel or SCS.
 
@@ -56,13 +54,13 @@ def solve_conic(
     record = Record(canonical, feasible, trace)
     oracle = oracle_of(problem)
     formulations = oracle.formulations(canonical)
-    spanning = anchors(canonical)
-    arms = np.union1d(first_arms(canonical), spanning)
+    spanning = anchors(canonical, tuning)
+    arms = np.union1d(first_arms(canonical, tuning), spanning)
     names = tuple(formulations)
     attempts = fallback_sequence(names, oracle.by_speed(names, canonical.rank, arms.size), formulation, backend)
     targets = np.empty(0, dtype=np.intp)
     if any(formulations[attempt.formulation].by_target for attempt in attempts):
-        targets = first_targets(canonical, _first_factor(canonical, start))
+        targets = first_targets(canonical, _first_factor(canonical, start), tuning)
 
     level, least_gap, failures = 0, np.inf, []
     while level < len(attempts) and not record.finished:
@@ -90,11 +88,11 @@ def solve_conic(
             break
         if step.solver_gap > max(tol, step.gap) / 2 and (better := refined(step, tol)) is not None:
             step = min(step, price(canonical, better, arms, targets, record), key=lambda s: s.gap)
-        more_arms, more_targets = step.violators(tol)
+        more_arms, more_targets = step.violators(tol, tuning)
         if step.solver_gap > max(tol, step.gap) / 2 or more_arms.size + more_targets.size == 0:
             level += 1
-        if step.gap < PROGRESS * least_gap:
-            arms, targets = step.needed()
+        if step.gap < tuning.progress * least_gap:
+            arms, targets = step.needed(tuning)
         arms, targets = np.union1d(arms, np.union1d(spanning, more_arms)), np.union1d(targets, more_targets)
         least_gap = min(least_gap, step.gap)
     if record.best is None and trace.limit_reached() is not None:

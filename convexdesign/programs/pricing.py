@@ -12,15 +12,10 @@ from convexdesign.frankwolfe import correct_minimax
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.problem import Canonical
 from convexdesign.programs.record import Record
-from convexdesign.programs.working_sets import violating_arms, violating_targets
+from convexdesign.programs.working_sets import CONIC, ConicTuning, violating_arms, violating_targets
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Solution", "Step", "price", "refined"]
-
-
-# Targets within this share of the largest variance stay, and so do arms of at least this weight.
-NEAR_WORST = 0.9
-LEAST_WEIGHT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,27 +43,29 @@ class Step:
         """The certified gap, over all arms and targets."""
         return self.certificate.gap
 
-    def violators(self, tol: float) -> tuple[Indices, Indices]:
+    def violators(self, tol: float, tuning: ConicTuning = CONIC) -> tuple[Indices, Indices]:
         """Arms and targets left out that prove the restricted solution wrong, by more than a part of the tolerance."""
         allowed = 1.0 + tol / 4
         more_arms = more_targets = np.empty(0, dtype=np.intp)
         if self.arms.size < self.sensitivity.size:
             limit = allowed * float(self.sensitivity[self.arms].max())
-            more_arms = violating_arms(self.sensitivity, limit, self.canonical.rank)
+            more_arms = violating_arms(self.sensitivity, limit, self.canonical.rank, tuning)
         if self.targets.size:
             limit = allowed * float(self.variances.max())
-            more_targets = violating_targets(self.canonical, self.factor, limit, self.gap)
+            more_targets = violating_targets(self.canonical, self.factor, limit, self.gap, tuning)
             if not np.isfinite(self.certificate.value):  # a target that A(w) does not measure at all
                 more_targets = np.append(more_targets, self.certificate.worst_target)
         return np.setdiff1d(more_arms, self.arms), np.setdiff1d(more_targets, self.targets)
 
-    def needed(self) -> tuple[Indices, Indices]:
+    def needed(self, tuning: ConicTuning = CONIC) -> tuple[Indices, Indices]:
         """The arms with weight, and the targets that decide or nearly do."""
         arms, targets = self.arms, self.targets
         if arms.size < self.sensitivity.size:
-            arms = arms[self.weights > LEAST_WEIGHT]
+            arms = arms[self.weights > tuning.least_weight]
         if targets.size:
-            targets = targets[(self.variances >= NEAR_WORST * self.variances.max()) | (self.multipliers > LEAST_WEIGHT)]
+            targets = targets[
+                (self.variances >= tuning.near_worst * self.variances.max()) | (self.multipliers > tuning.least_weight)
+            ]
         return arms, targets
 
 

@@ -7,6 +7,8 @@ solution wrong are added.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from convexdesign.arms.groups import repeat_per_response, squared_norms
@@ -14,39 +16,61 @@ from convexdesign.frankwolfe.working_set import most_apart, spanning
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["anchors", "diverse", "first_arms", "first_targets", "violating_arms", "violating_targets"]
+__all__ = [
+    "CONIC",
+    "ConicTuning",
+    "anchors",
+    "diverse",
+    "first_arms",
+    "first_targets",
+    "violating_arms",
+    "violating_targets",
+]
 
 
-# All arms take part up to this many; beyond, and only over the whole simplex, they are generated too.
-FEW_ARMS = 400
-# All targets take part up to this many.
-FEW_TARGETS = 40
-# Candidates among which diverse ones are looked for.
-CANDIDATES = 2000
+@dataclass(frozen=True)
+class ConicTuning:
+    """When arms and targets are generated, and who stays: measured by `python benchmarks/frank_wolfe.py`.
+
+    few_arms: all arms take part up to this many; beyond, and only over the whole simplex, they are generated too. few_targets:
+    all targets take part up to this many. candidates: among so many diverse ones are looked for. Targets within the share
+    near_worst of the largest variance stay, and so do arms of at least least_weight; working sets are cut back when the gap
+    fell to the share `progress`.
+    """
+
+    few_arms: int = 400
+    few_targets: int = 40
+    candidates: int = 2000
+    near_worst: float = 0.9
+    least_weight: float = 1e-7
+    progress: float = 0.9
 
 
-def first_arms(canonical: Canonical) -> Indices:
+CONIC = ConicTuning()
+
+
+def first_arms(canonical: Canonical, tuning: ConicTuning = CONIC) -> Indices:
     """Positions in `canonical.arms` to start from: all of few, otherwise the heaviest of the coarse design."""
     n, r = canonical.merged.size, canonical.rank
     size = max(150, r * (r + 1))
-    if not _generated(canonical):
+    if not _generated(canonical, tuning):
         return np.arange(n)
     return np.argpartition(-_coarse_weight(canonical), size)[:size]
 
 
-def anchors(canonical: Canonical) -> Indices:
+def anchors(canonical: Canonical, tuning: ConicTuning = CONIC) -> Indices:
     """Positions of arms that span as all do, large and well apart: kept always, so that every target can be measured."""
-    if not _generated(canonical):
+    if not _generated(canonical, tuning):
         return np.empty(0, dtype=np.intp)
     arms = canonical.arms
     root = repeat_per_response(np.sqrt(_coarse_weight(canonical)), arms)[:, None]
     return np.unique(spanning(root * arms, canonical.problem.responses))
 
 
-def _generated(canonical: Canonical) -> bool:
+def _generated(canonical: Canonical, tuning: ConicTuning) -> bool:
     """Whether only some of the arms take part: those left out have weight zero, which only the simplex always allows."""
     n, r = canonical.merged.size, canonical.rank
-    return canonical.problem.weight_set.is_simplex and n > max(FEW_ARMS, r * (r + 1))
+    return canonical.problem.weight_set.is_simplex and n > max(tuning.few_arms, r * (r + 1))
 
 
 def _coarse_weight(canonical: Canonical) -> Floats:
@@ -57,12 +81,12 @@ def _coarse_weight(canonical: Canonical) -> Floats:
     return np.asarray(coarse[canonical.merged] + 1e-9 * leverage / leverage.sum())
 
 
-def first_targets(canonical: Canonical, factor: Floats) -> Indices:
+def first_targets(canonical: Canonical, factor: Floats, tuning: ConicTuning = CONIC) -> Indices:
     """Targets to start from: all if few, otherwise diverse ones among the worst of the design with A^-1 = FF'."""
-    if canonical.problem.targets.m <= FEW_TARGETS:
-        return np.sort(canonical.problem.targets.worst(factor, FEW_TARGETS)[0])
-    index, _ = canonical.problem.targets.worst(factor, CANDIDATES)
-    size = max(FEW_TARGETS, 6 * canonical.rank)
+    if canonical.problem.targets.m <= tuning.few_targets:
+        return np.sort(canonical.problem.targets.worst(factor, tuning.few_targets)[0])
+    index, _ = canonical.problem.targets.worst(factor, tuning.candidates)
+    size = max(tuning.few_targets, 6 * canonical.rank)
     chosen = diverse(canonical, factor, index, size, closeness=0.8)
     if chosen.size < size / 2:
         # The worst of very many targets are all alike: take the extreme ones in directions all around.
@@ -72,17 +96,19 @@ def first_targets(canonical: Canonical, factor: Floats) -> Indices:
     return np.unique(chosen)
 
 
-def violating_targets(canonical: Canonical, factor: Floats, level: float, gap: float) -> Indices:
+def violating_targets(
+    canonical: Canonical, factor: Floats, level: float, gap: float, tuning: ConicTuning = CONIC
+) -> Indices:
     """Diverse targets of variance above the level, F (d, k) with A^-1 = FF'; far from the optimum more diverse ones."""
-    index, values = canonical.problem.targets.worst(factor, CANDIDATES)
+    index, values = canonical.problem.targets.worst(factor, tuning.candidates)
     above = index[values > level]
-    size = max(FEW_TARGETS, 2 * canonical.rank)
+    size = max(tuning.few_targets, 2 * canonical.rank)
     return diverse(canonical, factor, above, size, closeness=1.0 - np.sqrt(min(gap, 1.0)) / 4.0)
 
 
-def violating_arms(sensitivity: Floats, level: float, rank: int) -> Indices:
+def violating_arms(sensitivity: Floats, level: float, rank: int, tuning: ConicTuning = CONIC) -> Indices:
     """The arms whose sensitivity sum_j (b_j'u_i)^2 exceeds the level, the largest of them."""
-    size = max(FEW_TARGETS, 2 * rank)
+    size = max(tuning.few_targets, 2 * rank)
     order = np.argsort(-sensitivity, kind="stable")[:size]
     return order[sensitivity[order] > level]
 

@@ -10,7 +10,7 @@ from geometry import adversarial, adversarial_groups
 from independent import minimax_bound, minimax_value
 
 import convexdesign as cd
-from convexdesign.frankwolfe import Sizes, frank_wolfe
+from convexdesign.frankwolfe import Tuning, frank_wolfe
 from convexdesign.judging import judged
 from convexdesign.problem import canonicalise
 from convexdesign.programs.prover import prover
@@ -185,7 +185,7 @@ def test_adversarial_problems_never_give_a_false_certificate(make, count, method
                 design = cd.solve(case.problem, method=method, tol=1e-6)
             else:
                 canonical = canonicalise(case.problem)
-                design = judged(canonical, frank_wolfe(canonical, sizes=Sizes(whole=0)), prover(canonical), 1e-6)
+                design = judged(canonical, frank_wolfe(canonical, tuning=Tuning(whole=0)), prover(canonical), 1e-6)
         value = minimax_value(case.arms, case.variance, case.targets, design.weights)
         if design.status is cd.Status.CERTIFIED:
             certified += 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import convexdesign as cd
 from convexdesign.certificate import certify
-from convexdesign.frankwolfe import Sizes, frank_wolfe
+from convexdesign.frankwolfe import Tuning, frank_wolfe
 from convexdesign.problem import canonicalise, pairs
 
 P = cd.DesignProblem
@@ -53,7 +53,7 @@ def a_problem(kind, n, d, seed, shape="gauss"):
 
 
 # Makes small problems take the path of large ones: few candidates, passes, extensions, pair scans.
-SMALL = Sizes(whole=0, first_targets=8, few_entries=100, fewest=15, few_pairs=10, pairs=30, few_items=20)
+SMALL = Tuning(whole=0, first_targets=8, few_entries=100, fewest=15, few_pairs=10, pairs=30, few_items=20)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_large_and_small_paths_certify_alike(kind, shape, monkeypatch):
     monkeypatch.setattr(pairs, "FEW_PAIRS", 10)
     for seed in range(3):
         canonical = canonicalise(a_problem(kind, 300, 4, seed, shape))
-        outcome = frank_wolfe(canonical, tol=1e-6, sizes=SMALL)
+        outcome = frank_wolfe(canonical, tol=1e-6, tuning=SMALL)
         certificate = certify(canonical, outcome.weights, outcome.witness)
         assert outcome.ended is None
         assert certificate.gap <= 1.01e-6, (kind, shape, seed)
@@ -89,7 +89,7 @@ def test_large_and_small_paths_certify_alike(kind, shape, monkeypatch):
 )
 def test_certifies_any_tolerance(kind, shape, n, d, seed, tol, whole):
     canonical = canonicalise(a_problem(kind, n, d, seed, shape))
-    outcome = frank_wolfe(canonical, tol=tol, sizes=Sizes() if whole else Sizes(whole=0))
+    outcome = frank_wolfe(canonical, tol=tol, tuning=Tuning() if whole else Tuning(whole=0))
     certificate = certify(canonical, outcome.weights, outcome.witness)
     assert certificate.gap <= 1.01 * tol + 1e-11
     assert outcome.weights.sum() == pytest.approx(1)

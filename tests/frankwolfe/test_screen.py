@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convexdesign.frankwolfe.pricing import Screen, Sizes
+from convexdesign.frankwolfe.pricing import Screen
+from convexdesign.frankwolfe.tuning import Tuning
 
 
 def values(X, F):
@@ -30,7 +31,7 @@ def test_below_means_below_for_every_vector(n, r, seed, begin, drift, singular):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, r)) * 10.0 ** rng.uniform(-1, 1, (n, 1))
     candidates = {"empty": np.arange(0), "sample": np.arange(0, n, 7), "all": np.arange(n)}[begin]
-    screen = Screen(lambda F: values(X, F), lambda i: X[i], n, candidates, Sizes(fewest=5))
+    screen = Screen(lambda F: values(X, F), lambda i: X[i], n, candidates, Tuning(fewest=5))
     F = random_factor(rng, r, singular)
     for _ in range(6):
         truth = values(X, F)
