@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from convexdesign.typing import Floats, Indices
 
 __all__ = [
+    "are_groups",
     "as_groups",
     "gains",
     "grouped",
     "repeat_per_response",
     "rows_of_arms",
-    "rows_per_arm",
     "spread",
     "squared_norms",
     "squared_projections",
@@ -76,9 +76,9 @@ def as_groups(arms: Floats) -> Floats:
     return arms if arms.ndim == 3 else arms[:, None]
 
 
-def rows_per_arm(arms: Floats) -> int:
-    """r of groups (k, r, d), 1 of rows (k, d)."""
-    return arms.shape[1] if arms.ndim == 3 else 1
+def are_groups(arms: Floats) -> bool:
+    """Whether these are groups of rows (k, r, d), and not rows (k, d)."""
+    return arms.ndim == 3
 
 
 def stacked(rows: Floats) -> Floats:

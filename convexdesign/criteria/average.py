@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.groups import are_groups
 from convexdesign.balls import ball, ball_matrix, diagonal_products, down, midpoints, up
 from convexdesign.criteria.base import CriterionOracle, Found
 from convexdesign.criteria.enclosure import AS_GIVEN, ExactDesign, ExactProver, Proof, share
@@ -195,7 +196,7 @@ class AverageVariance(MatrixCriterion):
         return G
 
     def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
-        if out.ndim == 3:
+        if are_groups(out):
             Q = F.T @ self.Q @ F
             return group_swaps(F, out, into, lambda C: np.einsum("prs,rs->p", C, Q))
         C = F @ F.T

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.groups import spread, stacked
+from convexdesign.arms.groups import as_groups, spread, stacked
 from convexdesign.typing import Floats
 
 __all__ = [
@@ -121,7 +121,7 @@ class CovarianceCriterion(MatrixCriterion):
 
     def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         Z = F.T @ self.L
-        given, taken = (A if A.ndim == 3 else A[:, None, :] for A in (out, into))
+        given, taken = as_groups(out), as_groups(into)
         return group_swaps(F, given, taken, lambda C: self.of_covariances(Z.T @ C @ Z))
 
     def projected(self, Q: Floats) -> CovarianceCriterion | None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.groups import are_groups
 from convexdesign.balls import ball, ball_matrix, down, midpoints, up
 from convexdesign.criteria.base import CriterionOracle, Found
 from convexdesign.criteria.enclosure import ExactDesign, ExactProver, Proof
@@ -335,7 +336,7 @@ class Volume(MatrixCriterion):
 
     def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         s = self.L.shape[1]
-        if out.ndim == 3:
+        if are_groups(out):
             Z = F.T @ self.L
             return group_swaps(F, out, into, lambda C: np.exp(np.linalg.slogdet(Z.T @ C @ Z)[1] / s))
         C = F @ F.T

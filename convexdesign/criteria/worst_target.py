@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.groups import are_groups
 from convexdesign.criteria.exchange import (
     OUTSIDE,
     SINGULAR,
@@ -143,7 +144,7 @@ class Minimax(MatrixCriterion):
 
     def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
         T, f = self.targets.worst(F, SWAP_TARGETS)
-        if out.ndim == 3:
+        if are_groups(out):
             Z = T @ F
             return group_swaps(F, out, into, lambda C: np.einsum("pjr,jr->pj", Z @ C, Z).max(axis=1))
         C = F @ F.T

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
 from convexdesign.arguments import numeric, shown, whole
-from convexdesign.arms.groups import rows_per_arm, squares, stacked
+from convexdesign.arms.groups import are_groups, squares, stacked
 from convexdesign.errors import InputError
 from convexdesign.typing import Counts, Floats
 
@@ -109,7 +109,7 @@ def completing_arms(arms: Floats, weights: Floats, held: Floats | None, bounds: 
     preference = np.sqrt(np.maximum(weights[open_arms], 0) / max(float(weights.max()), 1e-300)) + LEAST_PREFERENCE
     rest = arms[open_arms] @ N
     size = LEAST_PREFERENCE * np.sqrt(squares(arms).max())
-    if rows_per_arm(arms) > 1:
+    if are_groups(arms):
         return open_arms[_completing_groups(rest, preference, size, r, bounds)]
     R, pivots = qr((rest * preference[:, None]).T, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convexdesign.arms.groups import as_groups, rows_per_arm
+from convexdesign.arms.groups import are_groups, as_groups
 from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.rounding.tables import ALL_PAIRS, swap_table
@@ -196,7 +196,7 @@ def _started(
     """A start within the bounds: a share of the pulls at random, the others by what they add to det M, ties at random."""
     counts = bounds.lower.copy()
     left = bounds.total - int(counts.sum())
-    for _ in range(int(np.ceil(share * left)) if rows_per_arm(arms) == 1 else left):
+    for _ in range(int(np.ceil(share * left)) if not are_groups(arms) else left):
         counts[rng.choice(np.flatnonzero(counts < bounds.upper))] += 1
         left -= 1
     if not left:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from convexdesign.arms.groups import rows_per_arm
+from convexdesign.arms.groups import are_groups
 from convexdesign.criteria.average import AverageVariance
 from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
 from convexdesign.criteria.log_det import Volume
@@ -60,7 +60,7 @@ def swap_table(
     F = inverse_factor(M)
     if F is None:
         return None
-    plain = rows_per_arm(arms) == 1
+    plain = not are_groups(arms)
     if plain and isinstance(criterion, Volume):
         return _VolumeTable(arms, M, F, criterion)
     if plain and isinstance(criterion, AverageVariance):
