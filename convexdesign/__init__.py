@@ -26,6 +26,7 @@ from convexdesign.errors import (
 )
 from convexdesign.matching import match_design
 from convexdesign.problem import BlockArms, DesignProblem
+from convexdesign.showing import show_progress
 from convexdesign.solving import solve
 from convexdesign.verification import Improvement, Verification, verify
 
@@ -84,6 +85,7 @@ __all__ = [
     "regions",
     "rigorous",
     "rounding",
+    "show_progress",
     "simulation",
     "solve",
     "tables",

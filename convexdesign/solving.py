@@ -7,6 +7,7 @@ import math
 import sys
 import time
 import warnings
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from convexdesign.problem import Canonical, DesignProblem, canonicalise
 from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.problem.weights import unit_of
 from convexdesign.programs.prover import prover
+from convexdesign.showing import show_progress, tell, told
 from convexdesign.warm_start import WarmStart, read_warm_start
 
 __all__ = ["METHODS", "solve"]
@@ -78,7 +80,7 @@ def solve(
     verbose : bool
         Write a line per iteration to stderr.
     progress : bool
-        Show a tqdm bar.
+        Show on stderr how far it is and how long it will take.
 
     Returns
     -------
@@ -120,7 +122,7 @@ def solve(
     _check_options(problem, method, tol, max_iter, time_limit, formulation, backend)
     start = read_warm_start(warm_start, problem)
     tol, max_iter, time_limit = real(tol), max_iter and whole(max_iter), time_limit and real(time_limit)
-    reporter = _Reporter(verbose, progress, tol)
+    reporter = _Reporter(verbose, progress, tol, time_limit)
     options = _Options(method, tol, max_iter, time_limit, start, formulation, backend, reporter)
     try:
         best = _solved(problem, options)
@@ -330,16 +332,15 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 class _Reporter:
     """Logs a line, at level INFO, for each snapshot of a solve; shows these lines, or a bar, where that is asked for."""
 
-    def __init__(self, verbose: bool, progress: bool, tol: float):
+    def __init__(self, verbose: bool, progress: bool, tol: float, time_limit: float | None):
         self.log = logging.getLogger(__name__)
         if flag(verbose, "verbose"):
             self.log = _shown(self.log)
         self.tol = tol
-        self.bar: Any = None
-        if flag(progress, "progress"):
-            from tqdm import tqdm
-
-            self.bar = tqdm(desc="solve", unit="it", leave=False)
+        self.first = math.inf
+        self.line = ExitStack()
+        if flag(progress, "progress") and not told():
+            self.line.enter_context(show_progress("solve", time_limit))
 
     def __call__(self, snapshot: Snapshot) -> None:
         if self.log.isEnabledFor(logging.INFO):
@@ -347,13 +348,20 @@ class _Reporter:
                 f"{snapshot.seconds:9.3f} s  it {snapshot.iteration:5d}  value {snapshot.value:.10g}  "
                 f"gap {snapshot.gap:.2e}  support {snapshot.support}  targets {snapshot.targets}"
             )
-        if self.bar is not None:
-            self.bar.set_postfix_str(f"gap {snapshot.gap:.1e}, support {snapshot.support}, targets {snapshot.targets}")
-            self.bar.update()
+        if told():
+            tell(self.share(snapshot.gap), f"gap {snapshot.gap:.1e}, {snapshot.support} arms")
+
+    def share(self, gap: float) -> float | None:
+        """How many of the digits between the first gap and the tolerance are proven."""
+        if not 0.0 < gap < math.inf:
+            return 1.0 if gap <= 0.0 else None
+        if self.first == math.inf:
+            self.first = max(gap, self.tol)
+        wanted = math.log(self.first / self.tol)
+        return math.log(self.first / gap) / wanted if wanted > 0.0 else 1.0
 
     def close(self) -> None:
-        if self.bar is not None:
-            self.bar.close()
+        self.line.close()
 
 
 def _shown(log: logging.Logger) -> logging.Logger:

@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "convexdesign"
 LAYERS = (
     ("errors", "decimals", "typing"),
     ("arguments", "balls", "digest", "files", "deprecation"),
+    ("showing",),
     ("features",),
     ("arms",),
     ("problem",),

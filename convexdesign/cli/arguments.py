@@ -48,7 +48,11 @@ def about_tables(*flags: str, help: str, metavar: str | None = None) -> Any:
 AsJson = Annotated[bool, option("--json", help="Print one JSON document, also for errors, and nothing else.")]
 Seed = Annotated[int, option("--seed", help="The same seed gives the same numbers.")]
 Jobs = Annotated[int, option("--jobs", help="Processes to spread the runs over; -1 for all cores.")]
-Progress = Annotated[bool, option("--progress/--no-progress", help="A bar on standard error.")]
+Progress = Annotated[bool, option("--progress/--no-progress", help="Bars on standard error, with the time left.")]
+Watched = Annotated[
+    bool | None,
+    option("--progress/--no-progress", help="How far it is, on standard error; by default where that is a terminal."),
+]
 Weights = Annotated[Path | None, option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")]
 Counts = Annotated[Path | None, option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")]
 Delta = Annotated[float, option("--delta", help="The probability of error allowed.")]

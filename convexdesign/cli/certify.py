@@ -17,12 +17,13 @@ from convexdesign.cli.arguments import (
     Header,
     Names,
     ProblemOptions,
+    Watched,
     argument,
     option,
 )
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_writable
-from convexdesign.cli.output import at_least, print_line, respond
+from convexdesign.cli.output import at_least, print_line, respond, watched
 from convexdesign.cli.reading import find_problem, read_design
 from convexdesign.errors import InputError
 from convexdesign.files import is_file, read_regular
@@ -54,6 +55,7 @@ def certify(
     output: Annotated[Path, option("--output", "-o", metavar="JSON", help="Where to write the certificate.")] = Path(
         "certificate.json"
     ),
+    progress: Watched = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a proof that a design is nearly optimal.
@@ -73,7 +75,9 @@ def certify(
         raise InputError(f"--tol {tol:g} must be positive")
     file = find_file(source)
     how = {"delimiter": delimiter, "decimal": decimal, "header": header, "names": names, "encoding": encoding}
-    written = write_certificate(file.path, output, **design_given(file, weights, counts, how))
+    given = design_given(file, weights, counts, how)
+    with watched("certify", progress):
+        written = write_certificate(file.path, output, **given)
     efficiency = efficiency_proven(stated_ratio(written), file)
     gap = 1.0 / efficiency - 1.0 if efficiency > 0 else float("inf")
     good = gap <= tol

@@ -24,12 +24,13 @@ from convexdesign.cli.arguments import (
     NoiseVariance,
     Normalise,
     ProblemOptions,
+    Watched,
     Weights,
     argument,
     option,
 )
 from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.output import at_least, at_most, print_line, print_table, respond
+from convexdesign.cli.output import at_least, at_most, print_line, print_table, respond, watched
 from convexdesign.cli.reading import read_judged
 from convexdesign.errors import InputError
 
@@ -62,6 +63,7 @@ def efficiencies(
     criteria: Annotated[
         str | None, option("--criteria", metavar="LETTERS", help="Which of D, A, G, I and E; all of them if not given.")
     ] = None,
+    progress: Watched = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare a design with the D, A, G, I and E optimal ones.
@@ -99,7 +101,8 @@ def efficiencies(
     }
     problem, given = read_judged(stated, weights, counts, design, listed, add_points, table=True)
     wanted = CRITERIA if criteria is None else tuple(criteria.upper().replace(",", "").replace(" ", ""))
-    table = tabulate(problem.stated.arms, noise_variance=problem.noise_variance, criteria=wanted, **given)
+    with watched("efficiencies", progress):
+        table = tabulate(problem.stated.arms, noise_variance=problem.noise_variance, criteria=wanted, **given)
     respond(as_json, {"efficiencies": [entry(name, row) for name, row in table.iterrows()]}, lambda: show(table))
     width = (table.efficiency_high - table.efficiency).max()
     raise typer.Exit(ExitCode.CERTIFIED if width <= WIDEST_INTERVAL else ExitCode.NOT_CERTIFIED)

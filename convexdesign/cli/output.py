@@ -8,7 +8,8 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from convexdesign.decimals import at_least, at_most
@@ -24,6 +25,7 @@ __all__ = [
     "respond",
     "say",
     "terminal_width",
+    "watched",
     "window_width",
     "wrapped",
 ]
@@ -80,6 +82,18 @@ def respond(as_json: bool, document: Mapping[str, Any], show: Callable[[], None]
         print_json(document)
     else:
         show()
+
+
+@contextmanager
+def watched(label: str, wanted: bool | None, at_most: float | None = None) -> Iterator[None]:
+    """How far the work inside is, on standard error: where it is wanted, or a terminal and nothing was said."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield
+        return
+    from convexdesign.showing import show_progress
+
+    with show_progress(label, at_most):
+        yield
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,7 +10,7 @@ import typer
 from convexdesign.cli.arguments import AsJson, ProblemOptions, Progress, option, with_problem_options
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_writable
-from convexdesign.cli.output import counted, print_line, print_table, respond
+from convexdesign.cli.output import counted, print_line, print_table, respond, watched
 from convexdesign.cli.reading import options_given, read_per_arm, read_problem
 from convexdesign.cli.report import (
     ROWS_SHOWN,
@@ -85,7 +85,8 @@ def round_(
         raise InputError("give --n, the number of measurements, or --budget, what they may cost together, or both")
     if n is not None and n < 1:
         raise InputError(f"--n {n}: give the number of measurements, at least 1")
-    design = find_design(stated, tol)
+    with watched("solve", None if progress else False):
+        design = find_design(stated, tol)
     limits: dict[str, Any] = {
         name: read_per_arm(stated, name, text, design.problem)
         for name, text in (("min_counts", min_counts), ("max_counts", max_counts))

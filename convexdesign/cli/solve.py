@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from convexdesign.cli.arguments import AsJson, ProblemOptions, option, with_problem_options
+from convexdesign.cli.arguments import AsJson, ProblemOptions, Watched, option, with_problem_options
 from convexdesign.cli.completion import choices
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_picture, check_writable, save_picture
-from convexdesign.cli.output import respond
+from convexdesign.cli.output import respond, watched
 from convexdesign.cli.reading import read_problem
 from convexdesign.cli.report import design_document, show_design, write_per_arm
 from convexdesign.errors import InputError
@@ -37,6 +37,14 @@ def solve(
         str | None, option("--formulation", help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det.")
     ] = None,
     backend: Annotated[str | None, option("--backend", help="Of conic: clarabel or scs.")] = None,
+    max_iter: Annotated[
+        int | None,
+        option(
+            "--max-iter",
+            metavar="N",
+            help="Stop after this many steps of the method (conic programs of conic; 1000 of the classic ones if left out).",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None, option("--time-limit", metavar="SECONDS", help="Stop after this long with the best so far.")
     ] = None,
@@ -55,6 +63,7 @@ def solve(
     plot: Annotated[
         Path | None, option("--plot", metavar="FILE", help="Draw the weights (.png, .svg or .pdf).")
     ] = None,
+    progress: Watched = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best weights, with a proof.
@@ -68,10 +77,12 @@ def solve(
     check_picture(plot)
     if round_to is not None and round_to < 1:
         raise InputError(f"--round {round_to}: give the number of measurements, at least 1")
-    design = solve_problem(
-        read_problem(stated), method=method, tol=tol, time_limit=time_limit, formulation=formulation, backend=backend
-    )
-    rounded = None if round_to is None else design.round(round_to)
+    problem = read_problem(stated)
+    how: dict[str, Any] = {"method": method, "tol": tol, "max_iter": max_iter, "time_limit": time_limit}
+    with watched("solve", progress, time_limit):
+        design = solve_problem(problem, **how, formulation=formulation, backend=backend)
+    with watched("round", progress):
+        rounded = None if round_to is None else design.round(round_to)
     if output is not None and output.suffix.lower() == ".json":
         design.save(output)
     elif output is not None:

@@ -17,13 +17,14 @@ from convexdesign.cli.arguments import (
     MeasureOption,
     Normalise,
     ProblemOptions,
+    Watched,
     Weights,
     option,
     with_problem_options,
 )
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_picture, save_picture
-from convexdesign.cli.output import counted, print_line, respond
+from convexdesign.cli.output import counted, print_line, respond, watched
 from convexdesign.cli.reading import read_judged
 from convexdesign.cli.report import problem_document
 from convexdesign.errors import InputError
@@ -64,6 +65,7 @@ def verify(
             help="Prove it for the numbers exactly as given, rounding included. Needs convexdesign[rigorous].",
         ),
     ] = False,
+    progress: Watched = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove how efficient a given design is, and say what would improve it.
@@ -89,7 +91,8 @@ def verify(
     problem, given = read_judged(stated, weights, counts, design, listed, add_points)
     if design is not None:
         say_matched(given, design, as_json)
-    result = verify_design(problem, **given, rigorous=rigorous)
+    with watched("verify", progress):
+        result = verify_design(problem, **given, rigorous=rigorous)
     low, high = result.efficiency_interval
     known = high - low <= WIDEST_INTERVAL and result.is_allowed
     good = tol is None or result.is_optimal(tol)

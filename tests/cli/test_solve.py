@@ -225,3 +225,27 @@ def test_what_takes_one_response_says_so(cli, tmp_path):
     verified = cli("verify", "plots-in-pairs-xy", "--weights", tmp_path / "w.csv", "--tol", "1e-6")
     assert verified.code == 0
     assert cli("verify", "plots-in-pairs-xy", "--weights", tmp_path / "w.csv", "--rigorous").code == 2
+
+
+def test_progress_is_shown_where_it_is_wanted(cli, arms, monkeypatch):
+    import convexdesign.showing as showing
+
+    monkeypatch.setattr(showing, "DELAY", 0.0)
+    labels = []
+    monkeypatch.setattr(showing.Line, "clear", lambda line: labels.append(line.label))
+    words = (arms, "--problem", "xy-allocation")
+    assert cli("solve", *words).code == 0  # standard error is no terminal
+    assert cli("solve", *words, "--no-progress").code == 0
+    assert labels == []
+    assert cli("solve", *words, "--progress", "--round", 10).code == 0
+    assert labels == ["solve", "round"]
+
+
+def test_the_number_of_steps_can_be_limited(cli, arms):
+    words = ("solve", arms, "--problem", "xy-allocation", "--method", "frank-wolfe-vanilla", "--json")
+    few = cli(*words, "--max-iter", 3)
+    assert few.code == 3
+    assert json.loads(few.out)["iterations"] == 3
+    bad = cli(*words, "--max-iter", 0)
+    assert bad.code == 2
+    assert "max_iter" in bad.err
