@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from counting import shown
 from exactly import Exact, WeightRules, double, matrix, rational
 from flint import ctx, fmpq, fmpq_mat
 
@@ -797,7 +798,8 @@ def run(output_dir: str | Path, replications: int, seed: int, jobs: int, first: 
 
     work = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=8)
     rows = []
-    for row in work(delayed(judge)(k, seed) for k in range(first, first + replications)):
+    found = work(delayed(judge)(k, seed) for k in range(first, first + replications))
+    for row in shown(found, replications, "ugly problems"):
         rows.append(row)
         if row["false"] or row["status"] == "crash":
             print(

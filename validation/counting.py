@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["count", "markdown"]
+__all__ = ["count", "markdown", "shown"]
+
+T = TypeVar("T")
 
 
 def count(run: Callable[..., Any], description: str, replications: int) -> None:
@@ -19,9 +22,16 @@ def count(run: Callable[..., Any], description: str, replications: int) -> None:
     parser.add_argument("--replications", type=int, default=replications)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--progress", action="store_true")
+    parser.add_argument("--progress", action=argparse.BooleanOptionalAction, default=sys.stderr.isatty())
     options = parser.parse_args()
     run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+
+
+def shown(found: Iterable[T], total: int, label: str, wanted: bool | None = None) -> Iterator[T]:
+    """What is found, with a bar on standard error that says how long the rest will take; by default in terminals alone."""
+    from tqdm import tqdm
+
+    yield from tqdm(found, total=total, desc=label, disable=None if wanted is None else not wanted)
 
 
 def markdown(frame: pd.DataFrame, digits: int = 4) -> str:

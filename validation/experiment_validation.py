@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from counting import markdown
+from counting import markdown, shown
 from durability.blocks import damaged_blocks
 from durability.crashes import killed_at_random, killed_beside_another
 from durability.crowd import crowd
@@ -86,7 +87,8 @@ def _pieces(simulation: Simulation, count: int, seed: int, jobs: int | None, pro
     sizes = [count // PIECES + (piece < count % PIECES) for piece in range(PIECES)]
     folder = None if simulation in (killed_at_random, killed_beside_another) else MEMORY
     work = (delayed(_in_folder)(simulation, size, seed * PIECES + piece, folder) for piece, size in enumerate(sizes))
-    found = Parallel(n_jobs=jobs, verbose=5 if progress else 0)(work)
+    parts = Parallel(n_jobs=jobs, return_as="generator")(work)
+    found = list(shown(parts, len(sizes), simulation.__name__.replace("_", " "), progress))
     return {measure: _added(measure, [part[measure] for part in found]) for measure in found[0]}
 
 
@@ -149,7 +151,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full counts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--progress", action="store_true")
+    parser.add_argument("--progress", action=argparse.BooleanOptionalAction, default=sys.stderr.isatty())
     options = parser.parse_args()
     run(options.output_dir, options.scale, options.seed, options.jobs, options.progress)
 

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from adversarial import Statement, _exact_matrix
+from counting import shown
 from exactly import Exact, double, rational
 from flint import arb, fmpq, fmpq_mat
 
@@ -674,7 +675,8 @@ def run(output_dir: str | Path, count: int, seed: int, jobs: int) -> list[dict[s
     from forgeries import forge as task  # by its name, so that workers keep the honest documents that they have made
     from joblib import Parallel, delayed
 
-    rows = list(Parallel(n_jobs=jobs, batch_size=16)(delayed(task)(k, seed) for k in range(count)))
+    work = Parallel(n_jobs=jobs, batch_size=16, return_as="generator")
+    rows = list(shown(work(delayed(task)(k, seed) for k in range(count)), count, "forgeries"))
     for row in rows:
         if row["outcome"] in ("accepted", "crash"):
             print(f"{row['number']}: {row['outcome']}: {row['what']} of {row['of']}, {row['how']}: {row['why']}")

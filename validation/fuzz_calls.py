@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import scipy.sparse
-from counting import markdown
+from counting import markdown, shown
 from fuzz_readers import Outcome, TooLongError, limited
 
 import convexdesign as cd
@@ -557,8 +557,9 @@ def run(output_dir: str | None, count: int = COUNT, seed: int = 0, jobs: int = 1
     from fuzz_calls import judge_all as part_of  # by name, so that processes share nothing
 
     parts = [range(start, min(start + 500, count)) for start in range(0, count, 500)]
-    done = joblib.Parallel(n_jobs=jobs)(joblib.delayed(part_of)(part, seed) for part in parts)
-    outcomes = list(itertools.chain.from_iterable(done))
+    work = joblib.Parallel(n_jobs=jobs, return_as="generator")
+    done = work(joblib.delayed(part_of)(part, seed) for part in parts)
+    outcomes = list(itertools.chain.from_iterable(shown(done, len(parts), "calls, by 500")))
     for number, outcome in [pair for pair in outcomes if pair[1].verdict == "failed"][:20]:
         print(f"call {number}, {outcome.reader}: {outcome.kind}\n{outcome.detail}", file=sys.stderr)
     tally = Counter((outcome.reader, outcome.verdict) for _, outcome in outcomes)
