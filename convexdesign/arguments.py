@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from convexdesign.errors import InputError
 
 __all__ = [
+    "and_more",
     "check_finite",
     "choice",
     "flag",
@@ -45,6 +46,15 @@ LARGEST_ENTRY = 1e75
 EXACT_INTEGERS = 2**53
 # Entries looked at together: a file is read once, and memory holds no second copy.
 BLOCK_ENTRIES = 2**16
+
+
+def and_more(number: int) -> str:
+    """ "(and 3 more) ", for messages that name one of several; nothing where it is the only one.
+
+    >>> f"arm 4 {and_more(0)}is off, arm 7 {and_more(3)}is off"
+    'arm 4 is off, arm 7 (and 3 more) is off'
+    """
+    return f"(and {number:,} more) " if number else ""
 
 
 def shown(value: Any) -> str:

@@ -49,7 +49,9 @@ def coded(table: Factors, columns: list[str], path: Path, arms: Path, formula: s
     if missing:
         raise InputError(f"{path} has no column {missing[0]!r}, which {arms} has; add it")
     try:
-        return model_matrix(pd.DataFrame({c: table.columns[c] for c in columns}), formula)
+        # Rows are counted from 1 in files, the header apart.
+        settings = pd.DataFrame({c: table.columns[c] for c in columns}, index=range(1, table.n + 1))
+        return model_matrix(settings, formula)
     except ImportError as error:
         raise InputError(str(error)) from None
     except InputError as error:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.arguments import choice, positive, probability, real, shown, whole_at_least
+from convexdesign.arguments import and_more, choice, positive, probability, real, shown, whole_at_least
 from convexdesign.arms.read import read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.observations import whole_counts
@@ -157,7 +157,7 @@ def sharp_error_bound(
         missing = np.flatnonzero(~space.contains(rows))
         if missing.size:
             raise UnidentifiableError(
-                f"arm {missing[0]} (and {missing.size - 1} more) is not determined by the pulls of stage {stage}; "
+                f"arm {missing[0]} {and_more(missing.size - 1)}is not determined by the pulls of stage {stage}; "
                 "pull arms that span all arms"
             )
         coordinates.append(space.coordinates(rows))

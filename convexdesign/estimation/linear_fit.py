@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.arguments import choice, flag, instance, probability
+from convexdesign.arguments import and_more, choice, flag, instance, probability
 from convexdesign.arms.read import read_positive, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.observations import Observations
@@ -144,7 +144,7 @@ class LinearFit:
         if missing.size:
             label = rows.names[missing[0]] if rows.names else f"directions[{missing[0]}]"
             raise UnidentifiableError(
-                f"{label} (and {missing.size - 1} more) is not determined by the arms pulled, which span "
+                f"{label} {and_more(missing.size - 1)}is not determined by the arms pulled, which span "
                 f"{self.rank} of {self.theta.size} dimensions; pull arms whose span contains it"
             )
         return self.space.coordinates(np.asarray(rows.values, dtype=float))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arguments import flag, generator, instance, is_one_of, probability, shown, whole
+from convexdesign.arguments import and_more, flag, generator, instance, is_one_of, probability, shown, whole
 from convexdesign.arms.read import Rows, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.asktell import AskTell
@@ -120,7 +120,7 @@ class VarianceModel:
         if missing.size:
             name = rows.names[missing[0]] if rows.names else f"arms[{missing[0]}]"
             raise UnidentifiableError(
-                f"the variance of {name} (and {missing.size - 1} more) is not determined: the pulled arms span "
+                f"the variance of {name} {and_more(missing.size - 1)}is not determined: the pulled arms span "
                 f"{self.space.rank} of {features.shape[1]} dimensions of phi; pull arms whose phi span it"
             )
         values = np.asarray(self.space.coordinates(features) @ self.coefficients)
@@ -243,7 +243,7 @@ def fit_variance_model(
     if missing.size:
         name = arms.names[missing[0]] if arms.names else f"arm {missing[0]}"
         raise UnidentifiableError(
-            f"the variance of {name} (and {missing.size - 1} more) is not determined: the {np.count_nonzero(pulled)} "
+            f"the variance of {name} {and_more(missing.size - 1)}is not determined: the {np.count_nonzero(pulled)} "
             f"arms pulled span {space.rank} dimensions of phi; raise the budget"
         )
     coordinates = space.coordinates(features)

@@ -215,7 +215,7 @@ def _check_missing(formula: str, frame: pandas.DataFrame, used: Sequence[str]) -
         if missing.size == len(frame):
             raise InputError(f"column {name!r} of the table is empty; fill it in, or leave it out of the formula")
         if missing.size:
-            row, column = missing[0], name
+            row, column = frame.index[missing[0]], name
             raise InputError(f"the table has no value at row {row}, column {column!r}; fill it in or drop the row")
 
 

@@ -227,7 +227,7 @@ def test_levels_of_a_region_must_be_levels_of_the_arms(cli, tmp_path):
     region.write_text("c,t\nB,0\nC,1\n")
     result = cli("solve", arms, "--problem", "i-optimal", "--region", region, "--formula", "c + t")
     assert result.code == 2
-    assert "region.csv: column 'c' is 'C' in row 1, but its levels" in result.err
+    assert "region.csv: column 'c' is 'C' in row 2, but its levels" in result.err
 
 
 def test_numbers_in_the_order_of_a_formula_whose_terms_come_in_another(cli, grid, tmp_path):
@@ -246,7 +246,7 @@ def test_terms_that_are_not_finite_and_empty_columns_are_named(cli, tmp_path):
     path.write_text("a,b\n0,1\n1,2\n2,7\n")
     result = cli("solve", path, "--problem", "d-optimal", "--formula", "1 + log(a) + b")
     assert result.code == 2
-    assert "the term 'log(a)' is -inf in row 0 (a = 0.0)" in result.err
+    assert "the term 'log(a)' is -inf in row 1 (a = 0.0)" in result.err
     path.write_text("x,Y\n0,\n1,\n2,\n")
     for formula in (("--formula", "1 + x"), ()):
         result = cli("solve", path, "--problem", "d-optimal", *formula)
