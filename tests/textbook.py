@@ -56,6 +56,8 @@ def criterion(problem, weights) -> float:
             return -np.linalg.slogdet(problem.aim.T @ C @ problem.aim)[1]
         case "E":
             return np.linalg.eigvalsh(A)[0]
+        case "PHI2":
+            return np.linalg.norm(C)
         case "AVERAGE":
             return np.trace(problem.aim.T @ C @ problem.aim)
     V = all_targets(problem)

@@ -3,6 +3,7 @@
 from convexdesign.criteria.average import AverageOracle
 from convexdesign.criteria.base import CriterionOracle
 from convexdesign.criteria.evaluation import Evaluation
+from convexdesign.criteria.frobenius import FrobeniusOracle
 from convexdesign.criteria.least_eigenvalue import LeastEigenvalueOracle
 from convexdesign.criteria.log_det import InterestOracle, LogDetOracle
 from convexdesign.criteria.minimax import MinimaxOracle
@@ -20,6 +21,7 @@ TABLE: dict[str, CriterionOracle] = {
         LogDetOracle(),
         InterestOracle(),
         LeastEigenvalueOracle(),
+        FrobeniusOracle(),
     )
 }
 

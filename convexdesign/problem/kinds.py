@@ -35,11 +35,6 @@ class Kind:
         The optimisation in mathematics.
     needs, takes : tuple of str
         The fields beyond arms and the common ones, that must be or may be given.
-    formulations : tuple of str
-        The conic programs that express it (dual-socp only for weights on the whole simplex, log-det for G only under
-        Kiefer and Wolfowitz's conditions).
-    frank_wolfe : bool
-        Whether the fully corrective method takes this criterion.
     """
 
     constructor: Callable[..., DesignProblem]

@@ -93,7 +93,7 @@ def entry(path: Path) -> Entry:
         "",
         f"This is the problem `{stated.name}` of the library, of the kind `{stated.kind}`:",
         "",
-        f"$$ {CRITERION_LATEX[stated.kind]}{INFORMATION if design.problem.responses > 1 else ''} $$",
+        f"$$ {criterion_latex(stated.kind)}{INFORMATION if design.problem.responses > 1 else ''} $$",
         "",
         "## The design",
         "",
@@ -149,10 +149,19 @@ def steady(text: str) -> str:
 # ------------------------------------------------------------------- pieces of a page
 
 
+def criterion_latex(kind: str) -> str:
+    """The program of a kind in mathematics; of one that is not set above, as the table of kinds writes it."""
+    from convexdesign.problemfile import KINDS
+
+    if kind in CRITERION_LATEX:
+        return CRITERION_LATEX[kind]
+    return rf"\text{{{KINDS[kind].program}}}".replace("^", r"\textasciicircum{}")
+
+
 def answer(stated: Any, design: Any) -> list[str]:
     """The certified value beside the known one."""
     side = "at most" if design.problem.criterion.maximised else "at least"
-    word = VALUE_WORDS[design.problem.criterion.name]
+    word = VALUE_WORDS.get(design.problem.criterion.name, design.problem.criterion.about)
     lines = [
         f"| | {word} |",
         "|---|---|",

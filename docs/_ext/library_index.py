@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
-
 from convexdesign.criteria import oracle_of
 from convexdesign.problem import canonicalise
 from convexdesign.problemfile import KINDS, library, load_problem
@@ -51,9 +49,8 @@ def kinds() -> list[str]:
 
 
 def formulations(kind: str) -> list[str]:
-    """Those that some problem of this kind in the library has; of a kind without one, what a small problem has."""
+    """Those that some problem of this kind in the library has."""
     examples = [stated.problem() for stated in map(load_problem, library()) if stated.kind == kind]
-    examples = examples or [KINDS[kind].constructor(np.eye(2))]
     found = {name for problem in examples for name in oracle_of(problem).formulations(canonicalise(problem))}
     return [name for name in oracle_of(examples[0]).formulation_names if name in found]
 

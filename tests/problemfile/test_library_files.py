@@ -79,6 +79,8 @@ def criterion_value(file, A, X, Y):
         return np.linalg.slogdet(A)[1]
     if file.kind == "e-optimal":
         return np.linalg.eigvalsh(A)[0]
+    if file.kind == "phi2-optimal":
+        return np.linalg.norm(C)
     if file.kind == "a-optimal":
         return np.trace(C)
     if file.kind == "ds-optimal":
