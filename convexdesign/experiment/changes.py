@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, numeric
-from convexdesign.errors import InputError
+from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
 from convexdesign.experiment.events import EventKind, PendingEvent
-from convexdesign.experiment.ledger import Asked, Ledger, Phase
+from convexdesign.experiment.ledger import Asked, Ledger, Phase, Withdrawal
 from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
+from convexdesign.experiment.replay import begun_with
 from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
 from convexdesign.experiment.validation import arm_text, pulls_in
-from convexdesign.identification import Identifier
+from convexdesign.identification import GuaranteeWarning, Identifier
 from convexdesign.typing import Indices
 
-__all__ = ["amendment", "arrival", "missing", "withdrawal"]
+__all__ = ["amendment", "arrival", "dropping", "missing", "taking_back", "withdrawal"]
 
 
-def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reason: str) -> PendingEvent:
+def missing(
+    ledger: Ledger, asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reason: str
+) -> PendingEvent:
     """The event that some results of a batch will never come; InputError where they are not due."""
     due = asked.outstanding
     number = asked.batch.id
     if not due.any():
         raise InputError(f"batch {number} waits for no results")
-    index = np.flatnonzero(due) if arms is None else _arms(arms, due.size)
+    index = np.flatnonzero(due) if arms is None else _indices(arms, due.size)
     if counts is None:
         wanted = due[index]
     else:
@@ -41,7 +45,8 @@ def missing(asked: Asked, arms: ArrayLike | None, counts: ArrayLike | None, reas
     surplus = np.flatnonzero(lost > due)
     if surplus.size:
         i = surplus[0]
-        raise InputError(f"arm {i}: batch {number} waits for {due[i]} results, {lost[i]} cannot be missing")
+        name = arm_text(ledger, i)
+        raise InputError(f"arm {name}: batch {number} waits for {due[i]} results, {lost[i]} cannot be missing")
     if not lost.any():
         raise InputError(f"batch {number} waits for no results of these arms")
     return PendingEvent(EventKind.MISSING, {"batch": number, "reason": checked_reason(reason)} | packed_pulls(lost))
@@ -81,6 +86,7 @@ def arrival(ledger: Ledger, algorithm: Identifier, asked: Asked, came: Any, reas
 
 def amendment(
     ledger: Ledger,
+    algorithm: Identifier,
     key: str,
     observations: Observations | None,
     arm: int | None,
@@ -88,7 +94,10 @@ def amendment(
     reason: str,
     set_aside: bool,
 ) -> PendingEvent:
-    """The event that corrects what was told under a key. InputError where it cannot be, with the reason."""
+    """The event that corrects what was told under a key. InputError where it cannot be, with the reason.
+
+    Where the algorithm can, later rounds are kept; else they are set aside, which must be allowed.
+    """
     key, set_aside = checked_key(key), flag(set_aside, "set_aside")
     old = ledger.results.find(key)
     if old is None:
@@ -96,14 +105,15 @@ def amendment(
     round_ = ledger.round_of(old.batch)
     if round_ is None:
         raise InputError(f"{key!r} belongs to batch {old.batch}, which was set aside; it has no effect any more")
+    names = ledger.specification["arms"]["names"]
     part: RewardRows | SummaryRows
     if observations is not None and arm is None and reward is None:
-        part = summary_under(old.batch, key, observations, ledger.n_arms)
+        part = summary_under(old.batch, key, observations, ledger.n_arms, names)
     elif observations is None and reward is not None:
         known = old.arms[0] if arm is None and old.count is None else arm
         if known is None:
             raise InputError(f"{key!r} holds observations; give observations=, or arm= and reward=")
-        part = reward_rows(old.batch, [key], [known], [reward], ledger.n_arms)
+        part = reward_rows(old.batch, [key], [known], [reward], ledger.n_arms, names)
     else:
         raise InputError("give reward= (and arm=), or observations=")
     new = part.content(0)
@@ -111,33 +121,73 @@ def amendment(
         raise InputError(f"{key!r} has this content already")
     asked = ledger.batches[old.batch]
     more = pulls_in(part, ledger.n_arms) - old.pulls(ledger.n_arms)
+    body = {"key": key, "content": content_record(new), "before": content_record(old), "reason": checked_reason(reason)}
+    if ledger.used_after(round_) and algorithm.keeps_corrected:
+        if not (round_.counts + more).any():
+            raise InputError(f"{key!r}: no result would be left of its round")
+        return PendingEvent(EventKind.CORRECTED, body)
     surplus = np.flatnonzero(more > asked.outstanding)
     if surplus.size:
-        raise InputError(f"arm {surplus[0]}: batch {old.batch} does not ask for so many pulls")
+        raise InputError(f"arm {arm_text(ledger, surplus[0])}: batch {old.batch} does not ask for so many pulls")
     taken = [arm for arm in ledger.withdrawn if more[arm] < 0]
     if taken:
-        raise InputError(f"arm {taken[0]} is withdrawn: pulls taken from it could not be made again")
+        raise InputError(f"arm {arm_text(ledger, taken[0])} is withdrawn: pulls taken from it could not be made again")
     later = ledger.later(round_)
     if ledger.used_after(round_) and not set_aside:
-        chosen = f"batches {later}" if later else "the answer"
-        raise InputError(
-            f"{chosen} were chosen by what {key!r} told; with set_aside=True they count no more, and the experiment goes "
-            "on from the corrected round"
+        raise InputError(_what_would_go(ledger, key, later))
+    return PendingEvent(EventKind.AMENDED, body | {"set_aside": later})
+
+
+def _what_would_go(ledger: Ledger, key: str, later: list[int]) -> str:
+    """What an amendment costs, counted before the act."""
+    if not later:
+        return (
+            f"the answer was chosen by what {key!r} told; with set_aside=True it counts no more, and the experiment goes on "
+            "from the corrected round"
         )
-    body = {"key": key, "content": content_record(new), "before": content_record(old)}
-    return PendingEvent(EventKind.AMENDED, body | {"reason": checked_reason(reason), "set_aside": later})
+    all_told = sum(int(a.told.sum()) for a in ledger.batches if not a.set_aside)
+    lost = sum(int(ledger.batches[i].told.sum()) for i in later)
+    return (
+        f"batches {later} were chosen by what {key!r} told: correcting it would set {lost:,} of {all_told:,} results aside. "
+        "With set_aside=True they count no more, and the experiment goes on from the corrected round; dry_run=True shows how "
+        "it would stand then"
+    )
 
 
-def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> PendingEvent:
-    """The event that arms are withdrawn. InputError for unknown arms, all arms, or when nothing more is asked anyway."""
+def taking_back(ledger: Ledger, key: str) -> PendingEvent:
+    """The event that the amendment of a key is taken back. InputError where there is none, or something rests on it."""
+    key = checked_key(key)
+    if ledger.undo and ledger.undo[-1].key == key:
+        return PendingEvent(EventKind.TAKEN_BACK, {"key": key})
+    if any(undo.key == key for undo in ledger.undo):
+        raise InputError(f"{ledger.undo[-1].key!r} was amended after {key!r}; take that back first")
+    raise InputError(
+        f"there is no amendment of {key!r} that nothing rests on yet: batches were asked for, or results told, since; amend it "
+        "again"
+    )
+
+
+def withdrawal(ledger: Ledger, algorithm: Identifier, arms: ArrayLike, reason: str, anyway: bool) -> PendingEvent:
+    """The event that arms are withdrawn. InputError for unknown arms, all arms, or when nothing more is asked anyway.
+
+    UnidentifiableError, unless anyway, where the arms that are left cannot tell what is asked.
+    """
     if ledger.phase in (Phase.DONE, Phase.STOPPED):
         raise InputError(f"the experiment waits for {ledger.phase.value}; there is nothing to withdraw from")
-    index = _arms(arms, ledger.n_arms)
+    index = _indices(arms, ledger.n_arms)
     gone = set(ledger.withdrawn)
     if not index.size or gone >= set(index.tolist()):
         raise InputError("these arms are withdrawn already" if index.size else "give the arms to withdraw")
     if len(gone | set(index.tolist())) == ledger.n_arms:
         raise InputError("no arm would be left to pull")
+    if not flag(anyway, "anyway"):
+        try:
+            algorithm.refuse_untold(np.setdiff1d(algorithm.usable, index), algorithm.partition)
+        except UnidentifiableError as error:
+            raise UnidentifiableError(
+                f"nothing was withdrawn, as without {arms_text(ledger, index)} {error}. Drop items that need not be told apart "
+                "first, or insist (anyway=True, --anyway): the experiment then stops"
+            ) from None
     current = ledger.current
     waits = current is not None and bool(current.lost[index].any())
     body: dict[str, Any] = {"arms": index.tolist(), "reason": checked_reason(reason)}
@@ -146,14 +196,62 @@ def withdrawal(ledger: Ledger, arms: ArrayLike, reason: str) -> PendingEvent:
     )
 
 
-def _arms(arms: ArrayLike, n: int) -> Indices:
-    """Distinct indices of arms, increasing."""
-    index = np.atleast_1d(numeric(arms, "arms", whole=True))
+def dropping(ledger: Ledger, items: ArrayLike, reason: str, set_aside: bool) -> PendingEvent:
+    """The event that items are dropped, and the rounds that go with them.
+
+    Rounds go where decisions before them rested on an item that is dropped, and the algorithm cannot decide anew; that must
+    be allowed. InputError where it is not, for unknown items, or where too few would be left.
+    """
+    index = _indices(items, len((ledger.specification["items"] or ledger.specification["arms"])["values"]), "item")
+    gone = {*ledger.dropped, *index.tolist()}
+    if not index.size or gone == set(ledger.dropped):
+        raise InputError("these items are dropped already" if index.size else "give the items to drop")
+    lost = _rested_on(ledger, begun_with(ledger, sorted(gone)))
+    if lost and not flag(set_aside, "set_aside"):
+        told = sum(int(a.told.sum()) for a in ledger.batches if not a.set_aside)
+        fewer = sum(int(ledger.batches[i].told.sum()) for i in lost)
+        raise InputError(
+            f"batches {lost} were chosen by comparisons with what is dropped: that would set {fewer:,} of {told:,} results "
+            "aside. With set_aside=True they count no more; dry_run=True shows how it would stand then"
+        )
+    body = {"items": index.tolist(), "reason": checked_reason(reason), "set_aside": lost}
+    return PendingEvent(EventKind.DROPPED, body)
+
+
+def _rested_on(ledger: Ledger, algorithm: Identifier) -> list[int]:
+    """Batches from the first round on before which `algorithm`, begun without some items, has decided otherwise."""
+    if algorithm.keeps_corrected:
+        return []
+    for step in ledger.steps:
+        if isinstance(step, Withdrawal):
+            algorithm.withdraw(step.arms)
+            continue
+        mine = algorithm.partition.record()
+        batch = algorithm.load_state_dict(step.memory, step.counts)
+        if mine != algorithm.partition.record():
+            return sorted({*step.ids, *ledger.later(step)})
+        if step.aggregated is None:
+            break
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)
+            algorithm.tell(batch, step.aggregated)
+    return []
+
+
+def arms_text(ledger: Ledger, arms: Any) -> str:
+    """Some arms by what they are called."""
+    called = [arm_text(ledger, i) for i in arms]
+    return f"{'arm' if len(called) == 1 else 'arms'} {', '.join(called)}"
+
+
+def _indices(given: ArrayLike, n: int, what: str = "arm") -> Indices:
+    """Distinct indices of arms or items, increasing."""
+    index = np.atleast_1d(numeric(given, f"{what}s", whole=True))
     if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
-        raise InputError(f"arms must be indices, got dtype {index.dtype}")
+        raise InputError(f"{what}s must be indices, got dtype {index.dtype}")
     unknown = np.flatnonzero((index < 0) | (index >= n))
     if unknown.size:
-        raise InputError(f"arm {index[unknown[0]]} is unknown; arms are numbered 0 to {n - 1}")
+        raise InputError(f"{what} {index[unknown[0]]} is unknown; {what}s are numbered 0 to {n - 1}")
     if np.unique(index).size < index.size:
-        raise InputError("an arm is named twice")
+        raise InputError(f"an {what} is named twice")
     return index.astype(np.intp)

@@ -14,8 +14,8 @@ from convexdesign.experiment.events import Event, EventKind
 from convexdesign.experiment.ledger import Ledger, Withdrawal
 from convexdesign.experiment.packing import packed_summary
 from convexdesign.experiment.reading import ReadOnlyStore
+from convexdesign.experiment.replay import begun_with
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_from_record
-from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.validation import admit
 from convexdesign.identification import GuaranteeWarning
 
@@ -147,14 +147,15 @@ def _wrong_sums(ledger: Ledger, event: Event) -> list[str]:
 
 def _decisions(ledger: Ledger) -> list[str]:
     """Rounds before which this machine would have had other survivors than the record."""
-    algorithm = algorithm_from(ledger.specification)
+    algorithm = begun_with(ledger, ledger.dropped)
     differences = []
     for number, step in enumerate(ledger.steps):
         if isinstance(step, Withdrawal):
             algorithm.withdraw(step.arms)
             continue
         known = algorithm.partition.record()
-        if known != {side: step.memory[side] for side in known}:
+        # What was decided before a correction need not be what the corrected results decide.
+        if not ledger.reconsiders and known != {side: step.memory[side] for side in known}:
             differences.append(f"before step {number}")
         batch = algorithm.load_state_dict(step.memory, step.counts)
         if step.aggregated is None:
@@ -162,6 +163,8 @@ def _decisions(ledger: Ledger) -> list[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
             algorithm.tell(batch, step.aggregated)
+        if ledger.reconsiders:
+            algorithm.reconsider()
     finished = ledger.finished
     if finished is not None and finished["survivors"] != algorithm.partition.undecided.tolist():
         differences.append("in the result")

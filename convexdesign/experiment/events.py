@@ -28,6 +28,9 @@ class EventKind(StrEnum):
     FINISHED = "finished"
     NOTED = "noted"
     ARRIVED = "arrived"
+    CORRECTED = "corrected"
+    TAKEN_BACK = "taken-back"
+    DROPPED = "dropped"
 
 
 # The checksum before the first event.

@@ -18,7 +18,7 @@ from convexdesign.arguments import flag, positive
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment import snapshot
-from convexdesign.experiment.changes import amendment, arrival, missing, withdrawal
+from convexdesign.experiment.changes import amendment, arrival, dropping, missing, taking_back, withdrawal
 from convexdesign.experiment.estimates import ExperimentEstimates, estimates_of
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.history import RoundView, history, rounds_frame
@@ -26,7 +26,7 @@ from convexdesign.experiment.ledger import Ledger, Phase
 from convexdesign.experiment.names import labels
 from convexdesign.experiment.noise import refuse_two_values, told_of_round
 from convexdesign.experiment.packing import packed_summary
-from convexdesign.experiment.parsing import checked_key, checked_note, reward_rows, summary_under
+from convexdesign.experiment.parsing import checked_key, checked_note, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.reading import ReadOnlyStore
 from convexdesign.experiment.replay import Replay, result_from
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_record
@@ -580,7 +580,7 @@ class Experiment:
             Where the experiment stands then.
         """
         with self._writing() as write:
-            write(missing(batch_of(self._ledger, _number(batch)), arms, counts, reason))
+            write(missing(self._ledger, batch_of(self._ledger, _number(batch)), arms, counts, reason))
             self._close_round(write)
         return self.status()
 
@@ -593,8 +593,12 @@ class Experiment:
         reward: float | None = None,
         reason: str = "",
         set_aside: bool = False,
+        dry_run: bool = False,
     ) -> ExperimentStatus:
         """Correct what was told under a key; the first content stays in the log.
+
+        Martingale elimination keeps all later rounds: they were chosen by what was believed then, and hold as they are. All
+        decisions are made anew from the corrected results.
 
         Parameters
         ----------
@@ -609,31 +613,33 @@ class Experiment:
         reason : str
             In words, for the log.
         set_aside : bool
-            Where later batches, or the answer, were chosen by it already, that is refused unless this is set: they then
-            count no more, and the experiment goes on from the corrected round.
+            Of other algorithms: where later batches, or the answer, were chosen by it already, that is refused, with their
+            number, unless this is set: they then count no more, and the experiment goes on from the corrected round.
+        dry_run : bool
+            Write nothing, and say how the experiment would stand.
 
         Returns
         -------
         ExperimentStatus
             Where the experiment stands then.
         """
-        self._record_answer()
-        with self._writing() as write:
-            write(amendment(self._ledger, key, observations, arm, reward, reason, set_aside))
+        with self.together(dry_run=dry_run):
+            write = self._joint
+            assert write is not None
+            algorithm = self._replay.follow(self._ledger)
+            write(amendment(self._ledger, algorithm, key, observations, arm, reward, reason, set_aside))
             self._close_round(write)
-        return self.status()
+            return self.status()
 
-    def withdraw(self, arms: ArrayLike, *, reason: str = "") -> ExperimentStatus:
-        """Never ask for these arms again.
+    def take_back(self, key: str, *, reason: str = "") -> ExperimentStatus:
+        """Take an amendment back: the content before it counts again, and batches that it had set aside.
 
-        A round that still waits for one of them is set aside, with the results it has, and its design is solved again
-        without them. Where the other arms cannot tell the items apart any more, the next `ask` stops the experiment and
-        names the directions.
+        Possible while nothing rests on it: no batch was asked for and no result told since. The amendment stays in the log.
 
         Parameters
         ----------
-        arms : array_like of int, shape (k,)
-            Indices of arms.
+        key : str
+            The key that was amended; of several, the last first.
         reason : str
             In words, for the log.
 
@@ -642,25 +648,105 @@ class Experiment:
         ExperimentStatus
             Where the experiment stands then.
         """
-        self._record_answer()
         with self._writing() as write:
-            write(withdrawal(self._ledger, arms, reason))
+            event = taking_back(self._ledger, key)
+            write(PendingEvent(event.kind, event.body | {"reason": checked_reason(reason)}))
+            self._close_round(write)
         return self.status()
 
+    def withdraw(
+        self, arms: ArrayLike, *, reason: str = "", anyway: bool = False, dry_run: bool = False
+    ) -> ExperimentStatus:
+        """Never ask for these arms again.
+
+        A round that still waits for one of them is set aside, with the results it has, and its design is solved again
+        without them.
+
+        Parameters
+        ----------
+        arms : array_like of int
+            Indices of arms.
+        reason : str
+            In words, for the log.
+        anyway : bool
+            Also where the other arms cannot tell the items apart any more; the next `ask` then stops the experiment and
+            names the directions.
+        dry_run : bool
+            Write nothing, and say how the experiment would stand.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
+
+        Raises
+        ------
+        UnidentifiableError
+            Before the act, where the other arms cannot tell the items apart any more.
+        """
+        with self.together(dry_run=dry_run):
+            assert self._joint is not None
+            algorithm = self._replay.follow(self._ledger)
+            self._joint(withdrawal(self._ledger, algorithm, arms, reason, anyway))
+            return self.status()
+
+    def drop_item(
+        self, items: ArrayLike, *, reason: str = "", set_aside: bool = False, dry_run: bool = False
+    ) -> ExperimentStatus:
+        """Ask nothing of these items any more: the answer is about the others, as if these had never been there.
+
+        What was measured counts all the same, and items that lost against a dropped one alone are in again. The promise
+        holds if they were dropped whatever their rewards were; what it is for any other reason, `status` says. Their arms
+        can still be measured; `withdraw` them if they cannot.
+
+        Parameters
+        ----------
+        items : array_like of int
+            Indices of items; two must be left, or one of a level set.
+        reason : str
+            In words, for the log.
+        set_aside : bool
+            Of other algorithms than martingale elimination: rounds that were chosen by comparisons with these items are
+            refused to go, with their number, unless this is set.
+        dry_run : bool
+            Write nothing, and say how the experiment would stand.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
+        """
+        with self.together(dry_run=dry_run):
+            assert self._joint is not None
+            self._joint(dropping(self._ledger, items, reason, set_aside))
+            return self.status()
+
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, *, dry_run: bool = False) -> Iterator[None]:
         """Make the changes within all at once, or none of them where one fails.
+
+        Parameters
+        ----------
+        dry_run : bool
+            None of them in any case: within, `status` says how the experiment would stand.
 
         Yields
         ------
         None
             For a with statement.
         """
+        if flag(dry_run, "dry_run") and self._joint is not None:
+            raise InputError("a dry run undoes all that is done together with it; do it by itself")
+        if self._joint is not None:
+            yield
+            return
         self._record_answer()
         with self._writing() as write:
             self._joint = write
             try:
                 yield
+                if dry_run:
+                    raise _DryRun
             finally:
                 self._joint = None
 
@@ -836,11 +922,10 @@ class Experiment:
                     snapshot.save(self._store.path, made)
 
     def _close_round(self, write: Callable[[PendingEvent], None]) -> None:
-        """Add up a round whose results are complete."""
-        current = self._ledger.current
-        if current is not None and current.open is None and not current.lost.any():
-            aggregated = aggregate(self._ledger.results, current.ids, self._ledger.n_arms)
-            write(PendingEvent(EventKind.CLOSED, {"batch": max(current.ids)} | packed_summary(aggregated)))
+        """Add up rounds whose results are complete."""
+        while (complete := self._ledger.complete) is not None:
+            aggregated = aggregate(self._ledger.results, complete.ids, self._ledger.n_arms)
+            write(PendingEvent(EventKind.CLOSED, {"batch": max(complete.ids)} | packed_summary(aggregated)))
 
     def _advance(self, *, asking: bool = True) -> None:
         """Make the next batch, or the result, an event, where one is due; the result alone unless asking.
@@ -925,13 +1010,13 @@ class Experiment:
         if observations is not None:
             if key is None:
                 key = self._whole_batch_key(number, observations)
-            return summary_under(number, key, observations, n)
+            return summary_under(number, key, observations, n, self.arm_names)
         if key is not None:
             raise InputError("single rewards have one key each; give keys=, not key=")
         assert keys is not None
         assert arms is not None
         assert rewards is not None
-        return reward_rows(number, keys, arms, rewards, n)
+        return reward_rows(number, keys, arms, rewards, n, self.arm_names)
 
     def _whole_batch_key(self, number: int, observations: Any) -> str:
         self._look()

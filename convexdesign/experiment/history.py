@@ -11,7 +11,7 @@ import numpy as np
 
 from convexdesign.estimation import Observations
 from convexdesign.experiment.ledger import Ledger, Withdrawal
-from convexdesign.experiment.specification import algorithm_from
+from convexdesign.experiment.replay import begun_with
 from convexdesign.identification import GuaranteeWarning, Identifier, MartingaleElimination
 from convexdesign.typing import Floats
 
@@ -72,7 +72,7 @@ class RoundView:
 
 def history(ledger: Ledger) -> tuple[Identifier, list[RoundView]]:
     """The algorithm after all complete rounds, and each of these."""
-    algorithm = algorithm_from(ledger.specification)
+    algorithm = begun_with(ledger, ledger.dropped)
     views: list[RoundView] = []
     samples = 0
     left = set(algorithm.partition.undecided.tolist())
@@ -86,6 +86,8 @@ def history(ledger: Ledger) -> tuple[Identifier, list[RoundView]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
             algorithm.tell(batch, step.aggregated)
+        if ledger.reconsiders:
+            algorithm.reconsider()
         samples += step.aggregated.total
         undecided = algorithm.partition.undecided.tolist()
         sure = algorithm.confidence() if isinstance(algorithm, MartingaleElimination) else None

@@ -11,12 +11,24 @@ from typing import Any
 import numpy as np
 
 from convexdesign.estimation import Batch, Observations
-from convexdesign.experiment.events import Event, plain_json
+from convexdesign.experiment.events import Event, EventKind, plain_json
 from convexdesign.experiment.packing import packed_pulls, packed_summary, unpacked_pulls, unpacked_summary
 from convexdesign.experiment.results import Content, Results, RewardRows, SummaryRows, content_from_record
 from convexdesign.typing import Counts
 
 __all__ = ["Asked", "Ledger", "Phase", "RecordedRound", "Withdrawal"]
+
+
+# What may happen after an amendment while that can still be taken back: nothing that rests on it.
+LEAVES_UNDONE = (
+    EventKind.AMENDED,
+    EventKind.TAKEN_BACK,
+    EventKind.CLOSED,
+    EventKind.NOTED,
+    EventKind.FINISHED,
+    EventKind.STOPPED,
+    EventKind.FAILED,
+)
 
 
 class Phase(Enum):
@@ -89,6 +101,20 @@ class RecordedRound:
 
 
 @dataclass(frozen=True)
+class Undo:
+    """What an amendment changed, while nothing rests on it yet: its key, the content before, and the state before."""
+
+    key: str
+    before: Content
+    set_aside: tuple[int, ...]
+    steps: list[RecordedRound | Withdrawal]
+    round_: RecordedRound | None
+    aggregated: Observations | None
+    finished: dict[str, Any] | None
+    stopped: str | None
+
+
+@dataclass(frozen=True)
 class Withdrawal:
     """Arms that were withdrawn, by their indices."""
 
@@ -111,6 +137,11 @@ class Ledger:
     stopped: str | None = None
     amendments: int = 0
     events: int = 0
+    # Whether decisions are made anew from all that counts, as rounds were corrected that later ones followed.
+    reconsiders: bool = False
+    # Items that are not asked about any more.
+    dropped: tuple[int, ...] = ()
+    undo: list[Undo] = field(default_factory=list)
 
     # ---------------------------------------------------------------- questions
 
@@ -129,6 +160,12 @@ class Ledger:
         """The round whose results are not complete; None between rounds."""
         last = self.last_round
         return last if last is not None and last.aggregated is None else None
+
+    @property
+    def complete(self) -> RecordedRound | None:
+        """A round whose results are complete, and that is not added up yet."""
+        waits = (round_ for round_ in self.rounds if round_.aggregated is None)
+        return next((round_ for round_ in waits if round_.open is None and not round_.lost.any()), None)
 
     @property
     def open(self) -> Asked | None:
@@ -196,7 +233,8 @@ class Ledger:
             ]
             aggregated = None if step.aggregated is None else packed_summary(step.aggregated)
             steps.append({"batches": batches, "memory": step.memory, "folded": aggregated})
-        return {"specification": self.specification, "steps": steps, "result": self.finished, "stopped": self.stopped}
+        whole = {"specification": self.specification, "steps": steps, "result": self.finished, "stopped": self.stopped}
+        return whole | ({"dropped": list(self.dropped)} if self.dropped else {})
 
     def digest(self) -> str:
         """A fingerprint of the transcript, to the last bit of every number."""
@@ -206,8 +244,10 @@ class Ledger:
 
     def apply(self, event: Event) -> None:
         """Take in the next event: by the method that is called as its kind."""
-        getattr(self, f"_{event.kind.value}")(event.body)
+        getattr(self, f"_{event.kind.name.lower()}")(event.body)
         self.events += 1
+        if event.kind not in LEAVES_UNDONE:
+            self.undo = []
 
     def _failed(self, body: dict[str, Any]) -> None:
         """Nothing was asked; the next ask tries again."""
@@ -265,17 +305,56 @@ class Ledger:
         new: Content = content_from_record(body["content"])
         old = self.results.find(body["key"])
         assert old is not None
+        round_ = self.round_of(new.batch)
+        aggregated = None if round_ is None else round_.aggregated
+        gone = tuple(body["set_aside"])
+        self.undo.append(Undo(body["key"], old, gone, self.steps, round_, aggregated, self.finished, self.stopped))
         self.results.amend(body["key"], new)
         self._count(new.batch, new.pulls(self.n_arms) - old.pulls(self.n_arms))
+        if round_ is not None:
+            round_.aggregated = None
+        self._set_aside(gone)
+        self.amendments += 1
+
+    def _corrected(self, body: dict[str, Any]) -> None:
+        """As an amendment, and later rounds stay; a complete round keeps to the numbers that its results have now."""
+        new: Content = content_from_record(body["content"])
+        old, asked = self.results.find(body["key"]), self.batches[new.batch]
+        assert old is not None
+        change = new.pulls(self.n_arms) - old.pulls(self.n_arms)
+        self.results.amend(body["key"], new)
+        self._count(new.batch, change)
         round_ = self.round_of(new.batch)
         if round_ is not None:
             round_.aggregated = None
-        self._set_aside(body["set_aside"])
+            if change.any():
+                asked.arrived = asked.expected + change
+                round_.counts = round_.counts + change
+        self.finished = self.stopped = None
         self.amendments += 1
+        self.reconsiders = True
+
+    def _taken_back(self, body: dict[str, Any]) -> None:
+        last = self.undo.pop()
+        now = self.results.find(last.key)
+        assert now is not None
+        self.results.amend(last.key, last.before)
+        self._count(last.before.batch, last.before.pulls(self.n_arms) - now.pulls(self.n_arms))
+        for i in last.set_aside:
+            self.batches[i].set_aside = False
+        self.steps = last.steps
+        if last.round_ is not None:
+            last.round_.aggregated = last.aggregated
+        self.finished, self.stopped = last.finished, last.stopped
 
     def _withdrawn(self, body: dict[str, Any]) -> None:
         self._set_aside(body["set_aside"])
         self.steps.append(Withdrawal(tuple(body["arms"])))
+
+    def _dropped(self, body: dict[str, Any]) -> None:
+        self.dropped = tuple(sorted({*self.dropped, *body["items"]}))
+        self.reconsiders = True
+        self._set_aside(body["set_aside"])
 
     def _set_aside(self, batches: Iterable[int]) -> None:
         gone = set(batches)

@@ -68,7 +68,7 @@ def page(x: Experiment, *, level: float | None = None, control: int | str | None
         parts += ["<h2>Who was dropped, when and why</h2>", _dropped(views, times, items, state)]
         parts += ["<h2>Allocation</h2>", _allocation(views, arms), "<h2>Rounds</h2>", _rounds(views, times, items)]
         parts += ["<h2>Arms</h2>", _arms(estimates)]
-    parts += ["<h2>What it rests on</h2>", _assumptions(state, arms)]
+    parts += ["<h2>What it rests on</h2>", _assumptions(state, arms, items)]
     parts += ["<h2>Notes and changes</h2>", _log(events)]
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"{meta}<title>{title}</title><style>{STYLE}</style>"
@@ -203,7 +203,7 @@ def _arms(found: ExperimentEstimates) -> str:
     return _table(("arm", "results", "mean", "variance"), zip(*columns))
 
 
-def _assumptions(state: ExperimentStatus, arms: Sequence[str]) -> str:
+def _assumptions(state: ExperimentStatus, arms: Sequence[str], items: Sequence[str]) -> str:
     rows = [_sentence(state.assumption) if state.assumption else ""]
     if state.arrivals:
         rows.append("Chance or a clock decided how many results came of each arm, and not their values.")
@@ -211,6 +211,8 @@ def _assumptions(state: ExperimentStatus, arms: Sequence[str]) -> str:
         rows.append(f"{state.pulls_missing:,} results went missing whatever their values were.")
     if state.withdrawn:
         rows.append(f"Arms were withdrawn whatever their rewards were: {', '.join(arms[i] for i in state.withdrawn)}.")
+    if state.dropped:
+        rows.append(f"Items were dropped whatever their rewards were: {', '.join(items[i] for i in state.dropped)}.")
     if state.amendments:
         rows.append("What was amended was amended whatever answer it leads to.")
     return "<ul>" + "".join(f"<li>{escape(row)}</li>" for row in rows if row) + "</ul>"
@@ -221,9 +223,12 @@ def _log(events: Sequence[Any]) -> str:
     kinds = (
         EventKind.NOTED,
         EventKind.MISSING,
-        EventKind.AMENDED,
-        EventKind.WITHDRAWN,
         EventKind.ARRIVED,
+        EventKind.AMENDED,
+        EventKind.CORRECTED,
+        EventKind.TAKEN_BACK,
+        EventKind.WITHDRAWN,
+        EventKind.DROPPED,
         EventKind.STOPPED,
     )
     rows = [

@@ -21,7 +21,9 @@ LONGEST_NOTE = 10_000
 LARGEST = 1e100
 
 
-def summary_under(batch: int, key: Any, observations: Any, n_arms: int) -> SummaryRows:
+def summary_under(
+    batch: int, key: Any, observations: Any, n_arms: int, names: Sequence[str] | None = None
+) -> SummaryRows:
     """Observations of n arms under a key, for a batch. InputError where they are not that, or hold no pull."""
     if not isinstance(observations, Observations):
         raise InputError(
@@ -38,13 +40,20 @@ def summary_under(batch: int, key: Any, observations: Any, n_arms: int) -> Summa
         bad = np.flatnonzero(np.abs(values) > largest)
         if bad.size:
             raise InputError(
-                f"key {key!r}: {name} of arm {bad[0]} is {values[bad[0]]:g}; choose a larger unit for rewards"
+                f"key {key!r}: {name} of arm {_called(bad[0], names)} is {values[bad[0]]:g}; choose a larger unit for rewards"
             )
     count, mean, m2 = (tuple(getattr(observations, name)[arms].tolist()) for name in ("count", "mean", "m2"))
     return SummaryRows(batch, checked_key(key), Content(batch, tuple(arms.tolist()), mean, count, m2))
 
 
-def reward_rows(batch: int, keys: Sequence[Any], arms: ArrayLike, rewards: ArrayLike, n_arms: int) -> RewardRows:
+def reward_rows(
+    batch: int,
+    keys: Sequence[Any],
+    arms: ArrayLike,
+    rewards: ArrayLike,
+    n_arms: int,
+    names: Sequence[str] | None = None,
+) -> RewardRows:
     """Single rewards with their keys, for a batch; a row given twice counts once.
 
     InputError names the row of an unknown arm, of a reward that is not finite or of a key that is no text;
@@ -70,17 +79,22 @@ def reward_rows(batch: int, keys: Sequence[Any], arms: ArrayLike, rewards: Array
     if bad.size:
         k = bad[0]
         raise InputError(
-            f"row {k} (key {named[k]!r}): the reward of arm {index[k]} is {values[k]}; leave it out, and mark it as "
-            "missing if it will never come"
+            f"row {k} (key {named[k]!r}): the reward of arm {_called(index[k], names)} is {values[k]}; leave it out, and mark "
+            "it as missing if it will never come"
         )
     bad = np.flatnonzero(np.abs(values) > LARGEST)
     if bad.size:
         k = bad[0]
         raise InputError(
-            f"row {k} (key {named[k]!r}): the reward of arm {index[k]} is {values[k]:g}, and its square would be too large; "
-            "choose a larger unit for rewards"
+            f"row {k} (key {named[k]!r}): the reward of arm {_called(index[k], names)} is {values[k]:g}, and its square would "
+            "be too large; choose a larger unit for rewards"
         )
     return _once(RewardRows(batch, named, index.astype(np.int32), values))
+
+
+def _called(i: Any, names: Sequence[str] | None) -> str:
+    """What an arm is called in messages."""
+    return str(i) if names is None else f"{names[i]} (index {i})"
 
 
 def checked_key(key: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from convexdesign.identification import GuaranteeWarning, Identifier, Result, St
 from convexdesign.identification.allocations import unpacked
 from convexdesign.typing import Counts
 
-__all__ = ["Replay", "result_from"]
+__all__ = ["Replay", "begun_with", "result_from"]
 
 Step = RecordedRound | Withdrawal
 
@@ -34,22 +35,24 @@ class Replay:
         self.violations: list[str] = []
         self.attempts: list[dict[str, Any]] = []
         # Every step followed, the results it was told (None while they are awaited), and a round's counts.
+        self._dropped: tuple[int, ...] = ()
         self._done: list[tuple[Step, Observations | None, Counts | None]] = []
 
     def follow(self, ledger: Ledger) -> Identifier:
         """The algorithm after all steps of the ledger."""
-        if self.algorithm is None or not self._is_prefix(ledger.steps):
-            self.algorithm, self.violations, self._done = algorithm_from(ledger.specification), [], []
+        if self.algorithm is None or self._dropped != ledger.dropped or not self._is_prefix(ledger.steps):
+            self.algorithm, self.violations, self._done = begun_with(ledger, ledger.dropped), [], []
+            self._dropped = ledger.dropped
             self.algorithm.refuses_two_values = False  # what is recorded is warned of
         try:
-            return self._catch_up(self.algorithm, ledger.steps)
+            return self._catch_up(self.algorithm, ledger.steps, ledger.reconsiders)
         except BaseException:
             self.algorithm = None  # half a step is not a state
             raise
 
-    def _catch_up(self, algorithm: Identifier, steps: list[Step]) -> Identifier:
+    def _catch_up(self, algorithm: Identifier, steps: list[Step], reconsiders: bool) -> Identifier:
         if self._done and isinstance(self._done[-1][0], RecordedRound) and self._done[-1][1] is None:
-            self._tell(self._done.pop()[0])
+            self._tell(self._done.pop()[0], reconsiders)
         for step in steps[len(self._done) :]:
             if self._done and isinstance(self._done[-1][0], RecordedRound) and self._done[-1][1] is None:
                 break  # what comes after an open round waits for its results
@@ -58,7 +61,7 @@ class Replay:
                 self._done.append((step, None, None))
                 continue
             algorithm.load_state_dict(step.memory, step.counts)
-            self._tell(step)
+            self._tell(step, reconsiders)
         return algorithm
 
     def _is_prefix(self, steps: list[Step]) -> bool:
@@ -72,7 +75,7 @@ class Replay:
             for (mine, aggregated, counts), step in zip(self._done, steps)
         )
 
-    def _tell(self, step: Step) -> None:
+    def _tell(self, step: Step, reconsiders: bool) -> None:
         """Tell the algorithm's open batch what the round gave, once that is complete."""
         assert isinstance(step, RecordedRound)
         assert self.algorithm is not None
@@ -80,6 +83,8 @@ class Replay:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 self.algorithm.tell(self.algorithm.ask(), step.aggregated)
+            if reconsiders:
+                self.algorithm.reconsider()
             self.violations += [str(w.message) for w in caught if issubclass(w.category, GuaranteeWarning)]
         self._done.append((step, step.aggregated, step.counts))
 
@@ -123,6 +128,15 @@ class Replay:
         return PendingEvent(
             EventKind.FINISHED, {"result": result_record(algorithm.result()), "doubts": self.violations}
         )
+
+
+def begun_with(ledger: Ledger, dropped: Iterable[int]) -> Identifier:
+    """The algorithm as it begins, without the items that were dropped: as if they had never been there."""
+    algorithm = algorithm_from(ledger.specification)
+    gone = list(dropped)
+    if gone:
+        algorithm.exclude(gone)
+    return algorithm
 
 
 def _last_weights(ledger: Ledger, n: int) -> NDArray[np.float64] | None:

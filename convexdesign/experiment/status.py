@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 from convexdesign.algorithms import ALGORITHMS
 from convexdesign.experiment.ledger import Ledger, Phase
-from convexdesign.identification import Identifier, MartingaleElimination, Status
+from convexdesign.identification import BestArm, Identifier, MartingaleElimination, Status
 from convexdesign.identification.assumption_checks import VOID
 
 __all__ = ["ExperimentStatus", "experiment_status", "guarantee"]
@@ -63,6 +64,8 @@ class ExperimentStatus:
         The algorithm's own.
     arrivals : int
         Batches of which other numbers arrived than were asked for.
+    dropped : tuple of int
+        Items that are not asked about any more.
     """
 
     phase: Phase
@@ -91,6 +94,7 @@ class ExperimentStatus:
     pulls_asked: int = 0
     assumption: str = ""
     arrivals: int = 0
+    dropped: tuple[int, ...] = ()
 
     @property
     def outstanding(self) -> int:
@@ -137,6 +141,7 @@ def experiment_status(ledger: Ledger, algorithm: Identifier, violations: list[st
         pulls_asked=ledger.asked_for,
         assumption=algorithm.assumption,
         arrivals=ledger.arrivals,
+        dropped=ledger.dropped,
     )
 
 
@@ -152,12 +157,31 @@ def guarantee(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> s
         provided.append(f"the {results}{again} went missing whatever the values were")
     if ledger.arrivals:
         provided.append("chance or a clock decided how many results came of each arm, and not their values")
+    if ledger.dropped:
+        price = dropping_price(ledger, algorithm)
+        whatever = min(1.0, price * algorithm.delta)
+        more = f" (dropped for whatever reason: with probability at most {whatever:.3g})" if price > 1 else ""
+        provided.append(f"items were dropped whatever the rewards were{more}")
     if ledger.withdrawn:
         provided.append("arms were withdrawn whatever their rewards were")
     if ledger.amendments:
         provided.append("what was amended was amended whatever answer it leads to")
     promise = f"{_promise(ledger.finished, algorithm)}, if {algorithm.assumption}"
     return promise if not provided else f"{promise}, provided that {' and '.join(provided)}"
+
+
+def dropping_price(ledger: Ledger, algorithm: Identifier) -> int:
+    """By what the probability of error is to be multiplied where items were dropped because of their rewards.
+
+    1 where the promise holds for all items, or pairs of them, at once. For the bets of martingale elimination that an item
+    is not the best: D + 1 for D items that never led, else the number of ways to choose D of all items; see the mathematics
+    page, section 10.16.
+    """
+    if not isinstance(algorithm, MartingaleElimination) or not isinstance(algorithm.objective, BestArm):
+        return 1
+    dropped = set(ledger.dropped)
+    led = any(round_.memory.get("leader") in dropped for round_ in ledger.rounds)
+    return comb(len(algorithm.items), len(dropped)) if led else len(dropped) + 1
 
 
 def _promise(finished: dict[str, Any] | None, algorithm: Identifier) -> str:

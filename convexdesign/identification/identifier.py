@@ -129,7 +129,8 @@ class Identifier(Resumable):
         self.arms, self.items = self.arm_rows.values, self.item_rows.values
         super().__init__(self.arms.shape[0])
         self.objective = checked_objective(self.objective)
-        self._items = Items(np.asarray(self.items, dtype=float))
+        names = self.item_rows.names
+        self._items = Items(np.asarray(self.items, dtype=float), None if names is None else tuple(map(str, names)))
         self.delta, self.epsilon = probability(self.delta), _nonnegative(self.epsilon)
         if self.max_samples is not None:
             self.max_samples = whole_limit("max_samples", self.max_samples)
@@ -149,6 +150,8 @@ class Identifier(Resumable):
         self._planned: Counts | None = None
         self._warned = False
         self._in_vain = 0
+        # Items that are not asked about: they were dropped by decision.
+        self._excluded: Indices = np.empty(0, dtype=np.intp)
         # The design of the open batch, or of the last one.
         self._allocation: Allocation | None = None
         if self._settled:
@@ -388,10 +391,22 @@ class Identifier(Resumable):
 
     def _refuse_unidentifiable(self) -> None:
         """UnidentifiableError, naming the directions, where withdrawn arms have left something unknown that must be told."""
-        if self.usable.size == self.n_arms:
+        self.refuse_untold(self.usable, self.partition)
+
+    def refuse_untold(self, usable: Indices, partition: ItemPartition) -> None:
+        """UnidentifiableError, naming the directions, where these arms cannot tell what is open in this partition.
+
+        Parameters
+        ----------
+        usable : ndarray
+            Arms, by their indices.
+        partition : ItemPartition
+            What is known of the items, and which are left.
+        """
+        if usable.size == self.n_arms:
             return
-        space = row_space(np.asarray(self.arms[self.usable], dtype=float))
-        names, directions = self.objective.unidentifiable(space, self._items, self.partition)
+        space = row_space(np.asarray(self.arms[usable], dtype=float))
+        names, directions = self.objective.unidentifiable(space, self._items, partition)
         if names:
             listed = "; ".join(f"{name}, along {_text(row)}" for name, row in zip(names[:NAMED], directions))
             more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -434,9 +449,12 @@ class Identifier(Resumable):
 
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         # What was decided stays decided, even where another machine's rounding would have decided otherwise.
-        self.partition = ItemPartition(*(np.array(state[s], dtype=np.intp) for s in ("undecided", "above", "below")))
+        recorded = ItemPartition(*(np.array(state[s], dtype=np.intp) for s in ("undecided", "above", "below")))
+        self.partition = recorded.without(self._excluded)
         self._allocation = Allocation.from_record(state["allocation"], self.n_arms)
         self._planned = counts
+        # What had been asked for goes on, even where corrected results would have ended it before.
+        self._status = None
 
     def set_design_solver(self, solver: DesignSolver) -> None:
         """Have all further designs solved by another function.
@@ -457,6 +475,34 @@ class Identifier(Resumable):
             In all.
         """
         self._in_vain = pulls
+
+    def exclude(self, items: ArrayLike) -> None:
+        """Ask nothing of these items (indices), as if they had never been among the others.
+
+        Only before anything is told. What batches that were asked for with them tell counts all the same.
+
+        Parameters
+        ----------
+        items : array_like of int
+            Items; at least two that differ must be left, or one of a level set.
+        """
+        if self.begun or self._open is not None:
+            raise InputError("items are excluded before anything is asked")
+        gone = np.union1d(self._excluded, np.unique(arm_indices(items, len(self._items.values))))
+        left = self.partition.without(gone)
+        if not left.undecided.size or (
+            isinstance(self.objective, BestArm) and self.objective.settled(self._items, left)
+        ):
+            raise InputError("too few items would be left to ask anything about")
+        self._excluded, self.partition = gone, left
+
+    @property
+    def keeps_corrected(self) -> bool:
+        """Whether rounds stay valid where results of earlier ones, by which they were chosen, turn out to have been wrong."""
+        return False
+
+    def reconsider(self) -> None:
+        """Decide anew from all that was told: what earlier rounds had decided may have rested on what was corrected."""
 
     def counts_refused(self, came: Counts) -> str | None:
         """Why the open batch cannot be used if other numbers of results come than were asked for.

@@ -272,8 +272,29 @@ class MartingaleElimination(Identifier):
     def _restore(self, state: Mapping[str, Any], counts: Counts) -> None:
         super()._restore(state, counts)
         exploring = state["exploring"]
-        self._leader = state.get("leader", self._leader)
+        leader = state.get("leader", self._leader)
+        if leader is None or leader not in self._excluded:
+            self._leader = (
+                leader  # else it is the best of the others by the rounds before, as if it had never been there
+            )
         self._planner.exploring = None if exploring is None else unpacked(exploring, self.n_arms)
+
+    @property
+    def keeps_corrected(self) -> bool:
+        """Bets are on directions and counts that were fixed before their rewards, by whatever was believed then."""
+        return True
+
+    def reconsider(self) -> None:
+        """Decide anew: every item by the largest wealth that its bets have had, whatever was decided before."""
+        fit = self._fit
+        if fit is None or self._open is not None:
+            return
+        start = self.objective.start(self._items)
+        self.partition = start.without(self._excluded)
+        self.partition = self._judge(fit)
+        self._status = Status.IDENTIFIED if self._settled else None
+        if self.epsilon > 0 and self._status is None and self._good():
+            self._status = Status.EPSILON_GOOD
 
     def counts_refused(self, came: Counts) -> str | None:
         """Nothing is refused: bets hold for all numbers of results that chance decided.
@@ -387,9 +408,11 @@ class MartingaleElimination(Identifier):
             return self.objective.place(now, rejected, self._below.best[items] >= self._threshold)
         # The best of all items leads, even where it was dropped: else, with the best item lost, others that tie would
         # never be told apart. It is left while it leads; that the survivors are more cannot make them wrong.
-        self._leader = int(np.argmax(self._coordinates @ fit.coefficients))
+        estimates = self._coordinates @ fit.coefficients
+        estimates[self._excluded] = -np.inf
+        self._leader = int(np.argmax(estimates))
         group = self._items.group
-        leading = np.flatnonzero(group == group[self._leader])
+        leading = np.setdiff1d(np.flatnonzero(group == group[self._leader]), self._excluded)
         return ItemPartition(np.union1d(items[~rejected], leading), now.above, now.below)
 
     def _good(self) -> bool:
@@ -447,13 +470,16 @@ class MartingaleElimination(Identifier):
             p = np.minimum(1.0, self.delta_v + np.exp(-self._bets.best))
             if self._leader is None:
                 return Confidence((), 0.0, np.zeros(p.size))
+            here = np.ones(p.size, dtype=bool)
+            here[self._excluded] = False
             others = self._items.group != self._items.group[self._leader]
-            p[~others] = p[others].max() if others.any() else 0.0
-            return Confidence(as_tuple(np.flatnonzero(~others)), float(1.0 - p[self._leader]), 1.0 - p)
+            p[~others] = p[others & here].max() if (others & here).any() else 0.0
+            return Confidence(as_tuple(np.flatnonzero(~others & here)), float(1.0 - p[self._leader]), 1.0 - p)
         above = self._likely_above()
         best = np.where(above, self._bets.best, self._below.best)
         p = np.minimum(1.0, self.delta_v + self.objective.mistakes(self._items) * np.exp(-best))
         p[self._items.zero] = 0.0
+        p[self._excluded] = 0.0
         return Confidence(tuple(np.flatnonzero(above).tolist()), float(1.0 - p.max()), 1.0 - p)
 
     def _likely_above(self) -> NDArray[np.bool_]:
@@ -463,6 +489,7 @@ class MartingaleElimination(Identifier):
         if self._fit is not None:
             above = self._coordinates @ self._fit.coefficients > self.objective.threshold
         above[self.partition.above], above[self.partition.below] = True, False
+        above[self._excluded] = False
         return above
 
     def _result(self) -> Result:

@@ -30,6 +30,11 @@ class Items:
     """The items (m, d) that are asked about, with what all objectives need to know of them."""
 
     values: Floats
+    names: tuple[str, ...] | None = None
+
+    def name(self, i: int) -> str:
+        """What an item is called in messages."""
+        return str(i) if self.names is None else str(self.names[i])
 
     @cached_property
     def group(self) -> Indices:
@@ -57,6 +62,11 @@ class ItemPartition:
     undecided: Indices
     above: Indices
     below: Indices
+
+    def without(self, items: Indices) -> ItemPartition:
+        """The partition of all other items."""
+        left = (np.setdiff1d(side, items) for side in (self.undecided, self.above, self.below))
+        return ItemPartition(*left)
 
     def record(self) -> dict[str, Any]:
         """The partition as plain data."""
@@ -322,7 +332,8 @@ class BestArm:
         differences = values - values[reference]
         others = items.group[undecided] != items.group[undecided[reference]]  # copies need not be told apart
         apart = np.flatnonzero(~space.contains(differences) & others)
-        return [f"item {undecided[k]} from item {undecided[reference]}" for k in apart], differences[apart]
+        against = items.name(undecided[reference])
+        return [f"item {items.name(undecided[k])} from item {against}" for k in apart], differences[apart]
 
 
 @dataclass(frozen=True)
@@ -609,7 +620,9 @@ class LevelSet:
         """
         values = items.values[known.undecided]
         outside = np.flatnonzero(~space.contains(values))
-        return [f"on which side of the threshold item {known.undecided[k]} lies" for k in outside], values[outside]
+        return [f"on which side of the threshold item {items.name(known.undecided[k])} lies" for k in outside], values[
+            outside
+        ]
 
 
 Objective = BestArm | LevelSet

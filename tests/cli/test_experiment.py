@@ -26,6 +26,7 @@ COMMANDS = (
     "mark-missing",
     "arrived",
     "amend",
+    "take-back",
     "withdraw",
     "export",
     "check",
@@ -309,8 +310,8 @@ def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
         ("key,arm,reward,batch", ["a,left,1,-1"], "batch is '-1', not a whole number"),
         ("key,arm,reward", ["a,left,1_0"], "reward is '1_0', not a finite number"),
         ("key,arm,reward", ["a,left,1e308"], "its square would be too large; choose a larger unit"),
-        ("key,arm,count,mean,m2", ["a,left,2,1e200,1"], "mean of arm 0 is 1e+200"),
-        ("key,arm,count,mean,m2", ["a,left,2,1,1e300"], "m2 of arm 0 is 1e+300"),
+        ("key,arm,count,mean,m2", ["a,left,2,1e200,1"], "mean of arm left (index 0) is 1e+200"),
+        ("key,arm,count,mean,m2", ["a,left,2,1,1e300"], "m2 of arm left (index 0) is 1e+300"),
         ("key,arm,reward,reward", ["a,left,1,2"], "has the column 'reward' twice"),
         ("key,arm,reward,count,mean,m2", ["a,left,1,2,3,4"], "both columns reward and count"),
         ("key;arm;value", ["a;left;1"], "it needs key, arm and reward"),
@@ -542,11 +543,11 @@ def test_missing_and_withdrawn(begun, tmp_path):
     assert [(r["arm"], r["pulls"]) for r in again] == [(r["arm"], r["pulls"]) for r in batch]
     assert "cannot be missing" in begun("mark-missing", "--arm", arm, "--count", 10**7).err
     assert "unknown" in begun("mark-missing", "--arm", "right").err
-    shown = begun("withdraw", arm, "--reason", "broken")
+    shown = begun("withdraw", arm, "--reason", "broken", "--anyway")
     assert shown.code == 0
     assert f"withdrawn      {arm}" in shown.out
     others = [name for name in ("left", "up", "tilt") if name != arm]
-    assert begun("withdraw", others[0]).code == 0
+    assert begun("withdraw", others[0], "--anyway").code == 0
     stopped = begun("ask")
     assert stopped.code == 4
     assert "cannot tell item" in stopped.err
@@ -729,6 +730,30 @@ def test_results_as_they_arrived(experiment, store, problem_file, tmp_path):
     assert experiment("arrived", "--arm", more["arm"], "--count", 3).code == 2  # no batch is open
 
 
+def test_a_late_correction_is_tried_made_and_taken_back(begun, store, tmp_path):
+    asked = rows(begun("ask").out)
+    lines = [f"{row['arm']}-day,{row['arm']},{row['pulls']},0.5,{row['pulls']}" for row in asked]
+    begun("tell", results(tmp_path / "day.csv", *lines, header="key,arm,count,mean,m2"))
+    again = rows(begun("ask").out)
+    begun("tell", results(tmp_path / "one.csv", f"x,{again[0]['arm']},1"))
+    lines[0] = f"{asked[0]['arm']}-day,{asked[0]['arm']},{asked[0]['pulls']},0.6,{asked[0]['pulls']}"
+    name = results(tmp_path / "right.csv", lines[0], header="key,arm,count,mean,m2")
+    total = sum(int(row["pulls"]) for row in asked) + 1
+    before = store.read_bytes()
+    refused = begun("amend", name)
+    assert refused.code == 2
+    assert f"would set 1 of {total:,} results aside" in refused.err
+    tried = json.loads(begun("amend", name, "--set-aside", "--dry-run", "--json").out)
+    assert (tried["dry_run"], tried["pulls_set_aside"], tried["amendments"]) == (True, 1, 1)
+    assert "nothing was written" in begun("amend", name, "--set-aside", "--dry-run").err
+    assert store.read_bytes() == before
+    assert json.loads(begun("amend", name, "--set-aside", "--json").out)["pulls_set_aside"] == 1
+    back = json.loads(begun("take-back", f"{asked[0]['arm']}-day", "--json").out)
+    assert (back["pulls_set_aside"], back["told"]) == (0, 1)
+    assert begun("take-back", "x").code == 2
+    assert begun("check").code == 0
+
+
 def test_report_and_its_page(begun, store, tmp_path):
     assert "no round is complete" in begun("report").err
     asked = rows(begun("ask").out)
@@ -786,3 +811,23 @@ def test_plan_simulates_before_the_start(experiment, store, problem_file):
     assert f"{round(near['mean']):,}" in shown.out
     assert experiment("plan", "--gap", -1, "--noise-variance", 1).code == 2
     assert store.read_bytes() == before
+
+
+def test_variants_are_dropped_by_name_and_warned_about_before(begun, store):
+    before = store.read_bytes()
+    refused = begun("withdraw", "tilt", "up")
+    assert refused.code == 4
+    assert "nothing was withdrawn, as without arms tilt (index 2), up (index 1) the arms" in refused.err
+    assert "item up from item left" in refused.err or "item left from item up" in refused.err
+    assert store.read_bytes() == before
+    tried = json.loads(begun("withdraw", "tilt", "--item", "tilt", "--dry-run", "--json").out)
+    assert (tried["dropped"], tried["withdrawn"], tried["dry_run"]) == (["tilt"], ["tilt"], True)
+    assert store.read_bytes() == before
+    done = begun("withdraw", "tilt", "--item", "tilt", "--reason", "gone")
+    assert done.code == 0
+    assert "dropped        tilt" in done.out
+    assert begun("withdraw", "--item", "nobody").code == 2
+    assert begun("withdraw").code == 2
+    assert begun("withdraw", "up", "--anyway").code == 0
+    assert begun("ask").code == 4
+    assert begun("check").code == 0

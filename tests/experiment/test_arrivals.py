@@ -149,7 +149,7 @@ def test_nothing_more_of_an_arm_that_was_withdrawn(path, env):
     with martingale(path) as x:
         batch = x.ask()
         x.tell(batch, env.pull(batch.counts * [1, 0, 0]), key="a")
-        x.withdraw([0])
+        x.withdraw([0], anyway=True)
         with pytest.raises(cd.InputError, match="arm 0 is withdrawn"):
             x.arrived(batch, batch.counts + [1, 0, 0])
 

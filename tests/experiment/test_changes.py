@@ -141,7 +141,11 @@ def test_an_experiment_that_cannot_tell_any_more_stops_and_names_the_directions(
     x, _ = four_arms(path)
     x.ask()
     x.withdraw([1, 3])
-    x.withdraw([2], reason="the last one that saw the second axis")
+    before = x.digest()
+    with pytest.raises(cd.UnidentifiableError, match=r"nothing was withdrawn, as without arm 2 the arms that are left"):
+        x.withdraw([2])
+    assert x.digest() == before
+    x.withdraw([2], reason="the last one that saw the second axis", anyway=True)
     for _ in range(2):
         with pytest.raises(cd.UnidentifiableError, match=r"cannot tell item 1 from item 0, along \(-1, 1\)"):
             x.ask()

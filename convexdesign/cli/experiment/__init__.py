@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from convexdesign.cli.command import SETTINGS, Command, Group
-from convexdesign.cli.experiment.changes import amend, arrived, mark_missing, tell, withdraw
+from convexdesign.cli.experiment.changes import amend, arrived, mark_missing, take_back, tell, withdraw
 from convexdesign.cli.experiment.creation import create
 from convexdesign.cli.experiment.notes import list_, note
 from convexdesign.cli.experiment.planning import plan
@@ -25,6 +25,7 @@ COMMANDS = (
     mark_missing,
     arrived,
     amend,
+    take_back,
     withdraw,
     export,
     check,

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, argument, option
-from convexdesign.cli.experiment.opening import Reason, Store, arm_index, changing, open_store
-from convexdesign.cli.output import counted, print_line, respond
+from convexdesign.cli.experiment.opening import (
+    Reason,
+    Store,
+    arm_index,
+    changing,
+    item_index,
+    open_store,
+    show_state,
+    state_document,
+)
+from convexdesign.cli.output import counted, print_line, respond, say
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
     from convexdesign.cli.experiment.results import ResultsFile
     from convexdesign.experiment import Experiment, TellResult
 
-__all__ = ["amend", "arrived", "mark_missing", "tell", "withdraw"]
+__all__ = ["amend", "arrived", "mark_missing", "take_back", "tell", "withdraw"]
 
 ResultsArgument = Annotated[
     str,
@@ -77,26 +88,48 @@ def amend(
         option(
             "--set-aside",
             help="Also where later batches were chosen by what was wrong: they then count no more, and the experiment goes "
-            "on from the corrected round.",
+            "on from the corrected round. Martingale elimination keeps them, and needs no leave.",
         ),
     ] = False,
+    dry_run: Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     as_json: AsJson = False,
 ) -> None:
     """Correct results that were told: those under the keys in the file.
 
-    What was told first stays in the log, with the reason.
+    What was told first stays in the log, with the reason. Martingale elimination keeps all later rounds and decides anew from
+    the corrected results; for others the results that would be set aside are counted first, and nothing is done without
+    --set-aside. `take-back` undoes an amendment that nothing rests on yet.
     """
     from convexdesign.cli.experiment.results import read_results
 
-    with changing(store, as_json) as x:
+    with open_store(store) as x:
         found = read_results(results, x, None, delimiter, decimal)
-        with x.together():
+        with x.together(dry_run=dry_run):
             for key, index, value in zip(found.keys, found.arms, found.rewards):
                 x.amend(key, arm=index, reward=value, reason=reason, set_aside=set_aside)
             for key, (_, rows) in found.summaries.items():
                 x.amend(key, observations=_observations(x, rows), reason=reason, set_aside=set_aside)
+            document = state_document(x)
+    if dry_run:
+        say("nothing was written; this is how it would stand")
+    respond(as_json, document | {"dry_run": dry_run}, lambda: show_state(document))
+
+
+def take_back(
+    keys: Annotated[list[str], argument("KEY...", "The keys that were amended, the last first.")],
+    store: Store,
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take amendments back: what was told before counts again, and the batches that they had set aside.
+
+    Possible as long as no batch was asked for and no result told since. The amendments stay in the log.
+    """
+    with changing(store, as_json) as x, x.together():
+        for key in keys:
+            x.take_back(key, reason=reason)
 
 
 def mark_missing(
@@ -150,18 +183,45 @@ def arrived(
 
 
 def withdraw(
-    arms: Annotated[list[str], argument("ARM...", "The arms, by name or index.")],
     store: Store,
+    arms: Annotated[list[str] | None, typer.Argument(metavar="[ARM...]", help="The arms, by name or index.")] = None,
+    item: Annotated[
+        list[str] | None, option("--item", metavar="ITEM", help="Ask nothing of this item any more; may be repeated.")
+    ] = None,
     reason: Reason = "",
+    anyway: Annotated[
+        bool,
+        option("--anyway", help="Also where the other arms cannot tell the items apart: the experiment then stops."),
+    ] = False,
+    set_aside: Annotated[
+        bool,
+        option(
+            "--set-aside",
+            help="Let rounds go that were chosen by comparisons with an item that is dropped (never needed "
+            "by martingale elimination).",
+        ),
+    ] = False,
+    dry_run: Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Never ask for these arms again.
+    """Never ask for these arms again, and drop items.
 
-    A round that still waits for one of them is set aside, and its design is solved again without them. Where the others
-    cannot tell the items apart, the next `ask` stops the experiment and names the directions (exit code 4).
+    A round that still waits for a withdrawn arm is set aside, and its design is solved again without it. Where the others
+    cannot tell the items apart, nothing is done, and the directions are named (exit code 4). Of items that are dropped
+    nothing is asked any more: the answer is about the others, as if they had never been there; their arms can still be
+    measured. A variant that is gone is both: `withdraw red --item red`.
     """
-    with changing(store, as_json) as x:
-        x.withdraw([arm_index(x, label) for label in arms], reason=reason)
+    if not arms and not item:
+        raise InputError("give the arms to withdraw, or --item, the items to drop")
+    with open_store(store) as x, x.together(dry_run=dry_run):
+        if item:
+            x.drop_item([item_index(x, label) for label in item], reason=reason, set_aside=set_aside)
+        if arms:
+            x.withdraw([arm_index(x, label) for label in arms], reason=reason, anyway=anyway)
+        document = state_document(x)
+    if dry_run:
+        say("nothing was written; this is how it would stand")
+    respond(as_json, document | {"dry_run": dry_run}, lambda: show_state(document))
 
 
 # Rows of one event: an event of a million rows would be read as slowly as it was written.
@@ -174,7 +234,7 @@ def _parts(x: Experiment, found: ResultsFile, batch: int | None) -> list[Any]:
 
     if not found.single:
         return [
-            summary_under(_batch(x, key, said, batch), key, _observations(x, rows), x.n_arms)
+            summary_under(_batch(x, key, said, batch), key, _observations(x, rows), x.n_arms, x.arm_names)
             for key, (said, rows) in found.summaries.items()
         ]
     by_batch: dict[int, list[int]] = {}
@@ -186,7 +246,7 @@ def _parts(x: Experiment, found: ResultsFile, batch: int | None) -> list[Any]:
             keys, arms, rewards = (
                 [column[k] for k in own[start : start + ROWS]] for column in (found.keys, found.arms, found.rewards)
             )
-            parts.append(reward_rows(number, keys, arms, rewards, x.n_arms))
+            parts.append(reward_rows(number, keys, arms, rewards, x.n_arms, x.arm_names))
     return parts
 
 

@@ -103,6 +103,7 @@ def state_document(x: Experiment) -> dict[str, Any]:
         "pulls_expected": state.pulls_told + state.outstanding,
         **same("pulls_missing", "pulls_set_aside"),
         "withdrawn": [arms[i] for i in state.withdrawn],
+        "dropped": [items[i] for i in state.dropped],
         **same("amendments", "guarantee", "assumption", "void", "stopped", "events"),
     }
 
@@ -138,6 +139,8 @@ def show_state(document: dict[str, Any]) -> None:
             line(what, f"{document[name]:,}")
     if document["withdrawn"]:
         line("withdrawn", ", ".join(map(printable, document["withdrawn"])))
+    if document["dropped"]:
+        line("dropped", ", ".join(map(printable, document["dropped"])))
     if document["stopped"]:
         line("stopped", document["stopped"])
     line("guarantee", document["guarantee"])
