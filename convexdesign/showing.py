@@ -164,5 +164,5 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(whole, 60)
     if minutes < 60:
         return f"{minutes} min" + (f" {rest} s" if rest and minutes < 10 else "")
-    hours, minutes = divmod(minutes, 60)
+    hours, minutes = divmod(round(whole / 60), 60)
     return f"{hours} h" + (f" {minutes} min" if minutes else "")

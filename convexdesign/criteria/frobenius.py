@@ -67,7 +67,7 @@ def phi2_optimal(arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProbl
     >>> import convexdesign as cd
     >>> design = cd.solve(cd.DesignProblem.phi2_optimal([[1, 0], [0, 2]]))
     >>> design.weights.round(4).tolist()  # in proportion to the variances to the power 2/3
-    [0.716, 0.284]
+    [0.7159, 0.2841]
     """
     return DesignProblem.of_coefficients("phi2-optimal", FROBENIUS, arms, **common)
 

@@ -26,7 +26,7 @@ class ContinuumProblem:
         """What `solve` returns."""
         raise NotImplementedError
 
-    def verified(self, **options: Any) -> Any:
+    def verified(self, *, runs: Any = None, weights: Any = None, counts: Any = None, rigorous: bool = False) -> Any:
         """What `verify` returns."""
         raise NotImplementedError
 

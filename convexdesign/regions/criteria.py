@@ -23,7 +23,7 @@ from convexdesign.problem.held import held_form
 from convexdesign.regions.sum_of_squares import UNIT
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Vectors", "gap_of", "moments_share", "proven_bound", "vectors_of"]
+__all__ = ["Vectors", "gap_of", "log_det_shift", "moments_share", "proven_bound", "vectors_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,11 @@ def vectors_of(design: Design, mask: Floats | None) -> Vectors:
     witness = design.certificate.witness
     assert witness is not None
     return Vectors(witness.vectors, witness.targets)
+
+
+def log_det_shift(problem: DesignProblem, log_det: float) -> float:
+    """What the frame's coordinates, h = R f with log |det R|, add to the value over a list."""
+    return 2.0 * log_det if problem.criterion == Criterion.D else 0.0
 
 
 def symmetric(M: Floats, mask: Floats) -> bool:

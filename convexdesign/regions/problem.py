@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from convexdesign.regions.region import Region
 from convexdesign.regions.search import inner_points
 from convexdesign.regions.text import Ratio, parse_ratio
 from convexdesign.typing import Floats, Indices
+
+if TYPE_CHECKING:
+    from convexdesign.regions.verification import RegionVerification
 
 __all__ = ["RegionProblem", "make_problem"]
 
@@ -223,11 +226,28 @@ class RegionProblem(ContinuumProblem):
 
         return solve_over_region(self, **options)
 
-    def verified(self, **options: Any) -> Any:
-        """The judgement on a table of runs; called by `verify`."""
+    def verified(
+        self, *, runs: Any = None, weights: Any = None, counts: Any = None, rigorous: bool = False
+    ) -> RegionVerification:
+        """The judgement on a table of runs; called by `verify`.
+
+        Parameters
+        ----------
+        runs : DataFrame, mapping or path
+            A column for each factor, a row a run.
+        weights, counts : ndarray, shape (n,), optional
+            Shares or repetitions of the rows; each counts once where both are left out.
+        rigorous : bool
+            Refused: over a region all rounding is charged already.
+
+        Returns
+        -------
+        RegionVerification
+            The efficiency, between its proven ends, against the best possible anywhere in the region.
+        """
         from convexdesign.regions.verification import verify_over_region
 
-        return verify_over_region(self, **options)
+        return verify_over_region(self, runs=runs, weights=weights, counts=counts, rigorous=rigorous)
 
     def __repr__(self) -> str:
         name = "minimax" if self.kind == "DesignProblem" else self.kind.replace("_", "-")

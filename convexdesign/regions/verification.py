@@ -15,7 +15,7 @@ from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
 from convexdesign.outcome import Status
 from convexdesign.problem import Criterion, canonicalise
-from convexdesign.regions.criteria import Vectors, gap_of
+from convexdesign.regions.criteria import Vectors, gap_of, log_det_shift
 from convexdesign.regions.design import RegionDesign
 from convexdesign.regions.problem import RegionProblem, values_of
 from convexdesign.regions.proof import Prover
@@ -71,11 +71,33 @@ class RegionVerification:
         return not len(self.outside)
 
     def is_optimal(self, tol: float = 1e-6) -> bool:
-        """Whether the runs are proven to be within a relative `tol` of the optimum."""
+        """Whether the runs are proven to be within a relative `tol` of the optimum.
+
+        Parameters
+        ----------
+        tol : float
+            The relative gap.
+
+        Returns
+        -------
+        bool
+            Never true for runs outside the region.
+        """
         return self.is_allowed and self.efficiency > 0 and 1.0 / self.efficiency - 1.0 <= tol
 
     def is_worse_than(self, tol: float = 1e-6) -> bool:
-        """Whether the runs are proven to be more than a relative `tol` from the optimum, or leave the region."""
+        """Whether the runs are proven to be more than a relative `tol` from the optimum, or leave the region.
+
+        Parameters
+        ----------
+        tol : float
+            The relative gap.
+
+        Returns
+        -------
+        bool
+            False too where the proof does not decide.
+        """
         return not self.is_allowed or self.efficiency_interval[1] * (1.0 + tol) < 1.0
 
     def moves(self) -> pandas.DataFrame:
@@ -83,6 +105,11 @@ class RegionVerification:
 
         One row for each run: its settings, the settings to move to (columns with `to_`), and the distance, in shares of the
         half widths of the region. Runs with a smaller distance than 1e-3 may stay.
+
+        Returns
+        -------
+        DataFrame
+            A row for each run.
         """
         import pandas
         from scipy.optimize import linear_sum_assignment
@@ -108,7 +135,13 @@ class RegionVerification:
         return table
 
     def summary(self) -> str:
-        """The judgement in a few lines of text."""
+        """The judgement in a few lines of text.
+
+        Returns
+        -------
+        str
+            Value, bound, efficiency and verdict, and which runs to move.
+        """
         low, high = self.efficiency_interval
         lines = [
             f"value            {self.value:.8g}",
@@ -191,9 +224,7 @@ def value_of(
     finite = problem.finite(at, every, targets)
     canonical = canonicalise(finite)
     found = evaluate(canonical, weights)
-    shift = 0.0
-    if finite.criterion is Criterion.D:
-        shift = 2.0 * problem.frame.log_det
+    shift = log_det_shift(finite, problem.frame.log_det)
     if not np.isfinite(found.value) or found.value == finite.criterion.worst_value:
         return finite.criterion.worst_value, 0.0, finite.criterion.worst_value
     design = Design(finite, weights, certify(canonical, weights), Status.STALLED, known=canonical)

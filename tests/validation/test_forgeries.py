@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign import certificate
+from convexdesign.criteria import average
 from convexdesign.rigorous import check
 
 
@@ -48,7 +48,7 @@ def test_targets_that_count_as_often_as_they_are_named_would_be_found(monkeypatc
     rows = np.vstack([vectors, scale * vectors, scale * vectors]).tolist()
     path.write_text(json.dumps(document | {"witness": {"targets": targets * 3, "vectors": rows}}))
     assert forgeries.judged_design(cd.Design.load(path))["outcome"] == "true"
-    monkeypatch.setattr(certificate, "summed_by_target", lambda targets, vectors, _: (targets, vectors))
+    monkeypatch.setattr(average, "summed_by_target", lambda targets, vectors, _: (targets, vectors))
     found = forgeries.judged_design(cd.Design.load(path))
     assert found["outcome"] == "accepted"
     assert "CERTIFIED to" in found["why"]
