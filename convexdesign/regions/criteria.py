@@ -126,11 +126,4 @@ def moments_share(problem: DesignProblem) -> float:
 
 def gap_of(criterion: Criterion, value: float, bound: float, dim: int, error: float = 0.0) -> float:
     """How far the value may be from the optimum, relatively, its own rounding by a share `error` included."""
-    if not (np.isfinite(value) and np.isfinite(bound) and error < 1.0):
-        return np.inf
-    if criterion in (Criterion.D, Criterion.DS):
-        gap = abs(float(np.expm1((bound - value) / dim)))
-    else:
-        high, low = (bound, value) if criterion.maximised else (value, bound)
-        gap = abs(high / low - 1.0) if low > 0 else np.inf
-    return (gap + error) / (1.0 - error)
+    return criterion.relative_gap(value, bound, dim, error)
