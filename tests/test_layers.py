@@ -34,7 +34,7 @@ LAYERS = (
     ("solving",),
     ("verification", "plugin"),
     ("efficiency_table",),
-    ("regions",),
+    ("compound", "regions"),
     ("estimation",),
     ("identification",),
     ("algorithms",),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, Unpack
 
 import numpy as np
@@ -718,6 +719,62 @@ class DesignProblem:
         rows = read_arms(arms)
         targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
         return cls._make(kind, criterion, rows, targets, common, Stated(rows), np.eye(rows.d))
+
+    # ------------------------------------------------------- several problems
+
+    @classmethod
+    def compound(cls, problems: Sequence[DesignProblem], weights: ArrayLike | None = None) -> DesignProblem:
+        """max over w of sum_j a_j log Phi_j(A_j(w)): the weighted geometric mean of the information for several problems.
+
+        Parameters
+        ----------
+        problems : sequence of DesignProblem
+            D-, A-, I-, c-optimal or average variance, all over the same arms or the same region. Phi_j is det^(1/d), or one
+            over the variance.
+        weights : array_like, optional
+            The a_j, positive, divided by their sum; equal by default.
+
+        Returns
+        -------
+        DesignProblem
+            The compound problem, for `solve`.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> arms = [[1, -1, 1], [1, 0, 0], [1, 1, 1]]
+        >>> both = [cd.DesignProblem.d_optimal(arms), cd.DesignProblem.a_optimal(arms)]
+        >>> cd.solve(cd.DesignProblem.compound(both, weights=[0.7, 0.3])).weights.round(3).tolist()
+        [0.295, 0.41, 0.295]
+        """
+        made: DesignProblem = import_module("convexdesign.compound.problem").make_compound(problems, weights, False)
+        return made
+
+    @classmethod
+    def maximin(cls, problems: Sequence[DesignProblem]) -> DesignProblem:
+        """max over w of min_j Phi_j(A_j(w)) / Phi_j*: the least efficiency for several problems, each against its best.
+
+        Parameters
+        ----------
+        problems : sequence of DesignProblem
+            As for `compound`.
+
+        Returns
+        -------
+        DesignProblem
+            The maximin problem, for `solve`.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> arms = [[1, -1, 1], [1, 0, 0], [1, 1, 1]]
+        >>> both = [cd.DesignProblem.d_optimal(arms), cd.DesignProblem.a_optimal(arms)]
+        >>> design = cd.solve(cd.DesignProblem.maximin(both))
+        >>> round(design.value, 4), [round(float(e), 4) for e in design.efficiencies]
+        (0.9805, [0.9805, 0.9805])
+        """
+        made: DesignProblem = import_module("convexdesign.compound.problem").make_compound(problems, None, True)
+        return made
 
     # ------------------------------------------------------------- properties
 

@@ -83,6 +83,12 @@ SUBJECTS = (
         "Designs over continuous regions: where the factors may be set, the model over it, and the design with its proof.",
         "convexdesign.regions",
     ),
+    Subject(
+        "compound",
+        "Several problems at once",
+        "Compound and maximin designs: one design for several problems, with one certificate for all of them.",
+        "convexdesign.compound",
+    ),
     Subject("experiment", "Durable experiments", "Ask and tell over days, on disk.", "convexdesign.experiment"),
     Subject(
         "features",

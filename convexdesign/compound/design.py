@@ -1,0 +1,91 @@
+"""A design for several problems at once, with its proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexdesign.compound.problem import CompoundProblem
+from convexdesign.outcome import Stats, Status
+from convexdesign.typing import Floats
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["CompoundDesign"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompoundDesign:
+    """Weights on the arms, or settings of a region with weights, for several problems at once.
+
+    Parameters
+    ----------
+    problem : CompoundProblem
+        What it is for.
+    weights : array of float
+        The shares of the measurements: of every arm, or of every setting.
+    value : float
+        Of a compound problem sum_j a_j log Phi_j; of a maximin problem the least efficiency.
+    bound : float
+        A proven upper bound on the value of any design.
+    gap : float
+        The relative gap between them: of logarithms exp(bound - value) - 1.
+    multipliers : array of float
+        The a_j that prove the bound; of a maximin problem the least favourable prior.
+    efficiencies : array of float
+        Of a maximin problem the efficiency for every problem, against the best for it alone; else empty.
+    values : array of float
+        log Phi_j of every problem: log det / d, or minus the logarithm of the variance.
+    status : Status
+        Whether the gap is within the tolerance.
+    stats : Stats
+        What it cost.
+    where, x : array, optional
+        The piece of the region and the coordinates of every setting; None for arms.
+    kind : str
+        How the largest sensitivity was bounded: "all arms", "sum of squares" or "interval branch and bound".
+    """
+
+    problem: CompoundProblem
+    weights: Floats
+    value: float
+    bound: float
+    gap: float
+    multipliers: Floats
+    efficiencies: Floats
+    values: Floats
+    status: Status
+    stats: Stats
+    where: Any = None
+    x: Floats | None = None
+    kind: str = "all arms"
+
+    @property
+    def efficiency(self) -> float:
+        """A proven lower bound on the efficiency: 1 / (1 + gap)."""
+        return 1.0 / (1.0 + self.gap)
+
+    @property
+    def support(self) -> Any:
+        """The indices of the arms with weight."""
+        return np.flatnonzero(self.weights)
+
+    @property
+    def points(self) -> pandas.DataFrame:
+        """A row for each setting, or for each arm with weight."""
+        import pandas
+
+        if self.x is None:
+            return pandas.DataFrame({"arm": self.support, "weight": self.weights[self.support]})
+        region = self.problem.problems[0].region
+        return pandas.DataFrame({**region.table(self.where, self.x), "weight": self.weights})
+
+    def __repr__(self) -> str:
+        what = "least efficiency" if self.problem.is_maximin else "sum of logarithms"
+        return (
+            f"CompoundDesign({what} {self.value:.8g}, upper bound {self.bound:.8g}, gap {self.gap:.1e}, "
+            f"{self.status.name}; {len(self.support)} with weight)"
+        )

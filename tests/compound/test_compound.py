@@ -1,0 +1,142 @@
+"""Designs for several problems at once against closed forms, other designs, and the equivalence theorem recomputed."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, minimize_scalar
+
+import convexdesign as cd
+
+D = cd.DesignProblem
+QUADRATIC = np.array([[1.0, -1, 1], [1, 0, 0], [1, 1, 1]])
+
+
+def information(rows, w):
+    return rows.T @ (w[:, None] * rows)
+
+
+def solved(problem):
+    design = cd.solve(problem)
+    assert design.status is cd.Status.CERTIFIED
+    assert 0 <= design.gap <= 1e-6
+    assert design.weights.sum() == pytest.approx(1, abs=1e-12)
+    return design
+
+
+def test_one_problem_is_itself():
+    rng = np.random.default_rng(0)
+    arms = rng.normal(size=(40, 4))
+    alone = cd.solve(D.d_optimal(arms))
+    assert solved(D.compound([D.d_optimal(arms)])).value == pytest.approx(alone.value / 4, abs=1e-6)
+    assert solved(D.maximin([D.a_optimal(arms)])).value == pytest.approx(1.0, abs=2e-6)
+
+
+def test_a_weighted_mean_of_d_and_a_for_a_quadratic():
+    # By symmetry weights w, 1 - 2w, w: det = 4w^2(1 - 2w) and tr A^-1 = (3/2 - ...) from the inverse itself.
+    def value(w):
+        A = information(QUADRATIC, np.array([w, 1 - 2 * w, w]))
+        return 0.7 * np.linalg.slogdet(A)[1] / 3 - 0.3 * np.log(np.trace(np.linalg.inv(A)))
+
+    best = minimize_scalar(lambda w: -value(w), bounds=(0.05, 0.45), method="bounded", options={"xatol": 1e-12})
+    design = solved(D.compound([D.d_optimal(QUADRATIC), D.a_optimal(QUADRATIC)], weights=[7, 3]))
+    assert design.value == pytest.approx(-best.fun, abs=1e-6)
+    np.testing.assert_allclose(design.weights, [best.x, 1 - 2 * best.x, best.x], atol=1e-3)
+
+
+def test_the_least_efficiency_of_d_and_of_the_slope():
+    # The slope has variance 1/(2w), at best 1: efficiency 2w. D: (4w^2(1 - 2w) / (4/27))^(1/3). They meet.
+    w = brentq(lambda w: 2 * w - (27 * w**2 * (1 - 2 * w)) ** (1 / 3), 0.35, 0.49)
+    design = solved(D.maximin([D.d_optimal(QUADRATIC), D.c_optimal(QUADRATIC, [0, 1, 0])]))
+    assert design.value == pytest.approx(2 * w, rel=2e-6)
+    np.testing.assert_allclose(design.efficiencies, 2 * w, rtol=2e-6)
+    np.testing.assert_allclose(design.weights, [w, 1 - 2 * w, w], atol=1e-4)
+
+
+def random_problems(seed, n=60):
+    rng = np.random.default_rng([41, seed])
+    made = []
+    for k in range(4):
+        d = int(rng.integers(2, 5))
+        arms = rng.normal(size=(n, d)) * rng.uniform(0.1, 10, size=d)
+        noise = rng.uniform(0.5, 2, size=n)
+        kind = (k + seed) % 3
+        if kind == 0:
+            made.append((arms, noise, None, D.d_optimal(arms, noise_variance=noise)))
+        elif kind == 1:
+            made.append((arms, noise, np.eye(d), D.a_optimal(arms, noise_variance=noise)))
+        else:
+            c = rng.normal(size=d)
+            made.append((arms, noise, np.outer(c, c), D.c_optimal(arms, c, noise_variance=noise)))
+    return made, rng
+
+
+def log_phi(arms, noise, M, w):
+    A = information(arms / np.sqrt(noise)[:, None], w)
+    d = len(A)
+    return np.linalg.slogdet(A)[1] / d if M is None else -np.log(np.trace(np.linalg.solve(A, M)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_design_is_better_than_the_bound(seed):
+    made, rng = random_problems(seed)
+    a = rng.dirichlet(np.ones(4))
+    problems = [problem for *_, problem in made]
+    design, worst = solved(D.compound(problems, a)), solved(D.maximin(problems))
+    values = np.array([log_phi(*parts, design.weights) for *parts, _ in made])
+    np.testing.assert_allclose(design.values, values, atol=1e-9)
+    assert design.value == pytest.approx(a @ values, abs=1e-9)
+    best = np.array([log_phi(*parts, cd.solve(problem, tol=1e-8).weights) for *parts, problem in made])
+    efficiencies = np.exp(np.array([log_phi(*parts, worst.weights) for *parts, _ in made]) - best)
+    np.testing.assert_allclose(worst.efficiencies, efficiencies, rtol=1e-5)
+    assert worst.value == pytest.approx(efficiencies.min(), rel=1e-5)
+    for _ in range(300):
+        # Other designs: far away, and near the one found.
+        near = (
+            design.weights * rng.lognormal(0, 0.05, size=60) if rng.random() < 0.5 else rng.dirichlet(np.full(60, 0.2))
+        )
+        w = near / near.sum()
+        other = np.array([log_phi(*parts, w) for *parts, _ in made])
+        assert a @ other <= design.bound + 1e-9
+        assert np.exp(other - best).min() <= worst.bound * (1 + 1e-6)
+
+
+def test_information_held_is_counted():
+    rng = np.random.default_rng(3)
+    arms, held = rng.normal(size=(30, 3)), np.diag([5.0, 1.0, 0.1])
+    one = cd.solve(D.d_optimal(arms, prior_information=held, n_new=2))
+    design = solved(D.compound([D.d_optimal(arms, prior_information=held, n_new=2)]))
+    assert design.value == pytest.approx(one.value / 3, abs=1e-6)
+
+
+def test_a_prior_of_many_parameter_values_on_many_arms():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.ones(20_000), rng.uniform(-2, 2, size=(20_000, 2))])
+    thetas = rng.normal(size=(10, 3))
+    weights = [1 / (2 + np.exp(X @ t) + np.exp(-X @ t)) for t in thetas]
+    design = solved(D.compound([D.d_optimal(X * np.sqrt(nu)[:, None]) for nu in weights]))
+    # The equivalence theorem, from the weights alone.
+    phi = np.zeros(len(X))
+    for nu in weights:
+        A = information(X * np.sqrt(nu)[:, None], design.weights)
+        phi += nu * np.einsum("ij,jk,ik->i", X, np.linalg.inv(A), X) / 3 / 10
+    assert phi.max() <= 1 + 2e-6
+
+
+BAD = {
+    "nothing": (lambda: D.compound([]), "empty"),
+    "no list": (lambda: D.compound(D.d_optimal(QUADRATIC)), "a list of problems"),
+    "no problem": (lambda: D.compound([1]), "problem 0 is of type int"),
+    "other arms": (lambda: D.maximin([D.d_optimal(QUADRATIC), D.d_optimal(np.eye(2))]), "problem 1 has 2 arms"),
+    "criterion": (lambda: D.maximin([D.e_optimal(QUADRATIC)]), "take D, A, I"),
+    "weights": (lambda: D.compound([D.d_optimal(QUADRATIC)], [1, 2]), "weights has the shape"),
+    "zero": (lambda: D.compound([D.d_optimal(QUADRATIC)] * 2, [1, 0]), "positive weights"),
+    "constraints": (lambda: D.compound([D.d_optimal(QUADRATIC, max_weight=0.5)]), "constraints on the weights"),
+    "method": (lambda: cd.solve(D.compound([D.d_optimal(QUADRATIC)]), method="conic"), "method is not known"),
+    "rank": (lambda: cd.solve(D.compound([D.d_optimal([[1.0, 0], [2, 0]])])), "do not span"),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_what_does_not_fit_together_is_refused_in_words(name):
+    make, message = BAD[name]
+    with pytest.raises(cd.ConvexDesignError, match=message):
+        make()
