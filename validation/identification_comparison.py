@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from counting import count, markdown
 
-from convexdesign.reproduce.contenders import EXPERIMENTS, contenders, environment, instance_lower_bound
+from convexdesign.reproduce.contenders import EXPERIMENTS, contenders, environment, instance_sharp_bound
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def comparison(replications: int, seed: int = 0, jobs: int | None = 1, progress:
     for name, make in EXPERIMENTS.items():
         for kind in ("best-arm", "level-set"):
             world = make(objective=kind)
-            bound = instance_lower_bound(world, DELTA)
+            bound = instance_sharp_bound(world, DELTA)
             every = contenders(world, DELTA)
             rows = comparison_rows(every, partial(environment, world), world.answer, replications, jobs, seed, progress)
             table = comparison_table(rows, bound)

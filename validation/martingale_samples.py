@@ -16,7 +16,14 @@ from counting import count, markdown
 
 from convexdesign.identification import BestArm, LevelSet, MartingaleElimination
 from convexdesign.instances import Instance
-from convexdesign.reproduce.contenders import EXPERIMENTS, LOOSE, Maker, environment, instance_lower_bound
+from convexdesign.reproduce.contenders import (
+    EXPERIMENTS,
+    LOOSE,
+    Maker,
+    environment,
+    instance_lower_bound,
+    instance_sharp_bound,
+)
 from convexdesign.simulation import comparison_rows, comparison_table
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ def random_instance(kind: str, number: int, easy: bool = False) -> Instance:
     """Gaussian arms, 5 to 50 other Gaussian items, a random direction theta, s_x² = x'Sigma x with a random Sigma.
 
     2 to 6 dimensions, up to 30 arms. kind: "best-arm" | "level-set" (threshold half way between the two middle items).
-    Drawn again until the lower bound is at least a hundred samples an arm; easy: until it is less.
+    Drawn again until the published lower bound is at least a hundred samples an arm; easy: until it is less.
     """
     rng = np.random.default_rng([2023, kind == "best-arm", number])
     while True:
@@ -96,7 +103,7 @@ def _compared(
     world: Instance, every: dict[str, Maker], replications: int, seed: int, jobs: int | None, progress: bool
 ) -> pd.DataFrame:
     rows = comparison_rows(every, partial(environment, world), world.answer, replications, jobs, seed, progress)
-    bound = instance_lower_bound(world, DELTA)
+    bound = instance_sharp_bound(world, DELTA)
     table = comparison_table(rows, bound)
     table["lower_bound"] = bound
     return table

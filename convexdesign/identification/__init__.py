@@ -7,7 +7,15 @@ All algorithms ask and tell: `while not algo.done: batch = algo.ask(); algo.tell
 
 from convexdesign.identification.assumption_checks import GuaranteeWarning
 from convexdesign.identification.baselines import OracleAllocation, StaticAllocation
-from convexdesign.identification.bounds import Complexity, complexity, lower_bound, psi_star, rho_star, upper_bound
+from convexdesign.identification.bounds import (
+    Complexity,
+    complexity,
+    lower_bound,
+    psi_star,
+    rho_star,
+    sharp_lower_bound,
+    upper_bound,
+)
 from convexdesign.identification.burn_in import AdaptiveBurnIn, burn_in_budget
 from convexdesign.identification.hrage import HRage
 from convexdesign.identification.identifier import Identifier
@@ -38,6 +46,7 @@ __all__ = [
     "lower_bound",
     "psi_star",
     "rho_star",
+    "sharp_lower_bound",
     "true_answer",
     "upper_bound",
 ]

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
-from convexdesign.identification.evidence import SCALES, Bets, CoordinateFit, Evidence, information_factor
+from convexdesign.identification.evidence import SCALES, SHARES, Bets, CoordinateFit, Evidence, information_factor
 from convexdesign.identification.reward_range import RewardRange
 from convexdesign.typing import Floats
 
@@ -48,7 +48,7 @@ def _weights() -> Floats:
     edges[0] = 0.0
     # The half-normal law of scale rho has standard deviation 1/sqrt(rho).
     below = np.array([[erf(edge * np.sqrt(scale / 2.0)) for edge in edges] for scale in SCALES])
-    return np.asarray(np.diff(below, axis=1).mean(axis=0))
+    return np.asarray(SHARES @ np.diff(below, axis=1))
 
 
 # The probability of each size, that of its cell under the mixture of half-normal laws; they sum to one.

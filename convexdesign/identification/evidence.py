@@ -20,6 +20,7 @@ from convexdesign.typing import Floats
 __all__ = [
     "BETS",
     "SCALES",
+    "SHARES",
     "Bets",
     "CoordinateFit",
     "Evidence",
@@ -32,6 +33,8 @@ __all__ = [
 
 # Bets for every size of V from the first round's to a million times that, at which most experiments have long ended.
 SCALES = np.asarray(16.0 ** np.arange(6) / 16.0, dtype=float)
+# What part of the stakes is on each: most where experiments end, at 16 to 65 thousand times the first V.
+SHARES = np.array([0.05, 0.15, 0.25, 0.25, 0.2, 0.1])
 # Bets on a variance: the best l for k degrees of freedom and threshold a is about sqrt(log(a)/k), so this geometric
 # grid serves from two pulls to a hundred million.
 BETS = np.asarray(4.0 / 4.0 ** np.arange(9), dtype=float)
@@ -151,16 +154,16 @@ class Bets:
         """
         begun = self.first > 0
         M, V, first = self.M + shift * self.V, self.V, np.where(begun, self.first, 1.0)
-        return np.where(begun, log_wealth(M, V, SCALES[:, None] * first), 0.0)
+        return np.where(begun, log_wealth(M, V, SCALES[:, None] * first, SHARES), 0.0)
 
 
-def log_wealth(M: Floats, V: Floats, rho: Floats) -> Floats:
-    """log mean_j 2 sqrt(rho_j/(V + rho_j)) exp(M²/(2(V + rho_j))) Phi(M/sqrt(V + rho_j)); rho along the first axis.
+def log_wealth(M: Floats, V: Floats, rho: Floats, shares: Floats | None = None) -> Floats:
+    """log Σ_j q_j 2 sqrt(rho_j/(V + rho_j)) exp(M²/(2(V + rho_j))) Phi(M/sqrt(V + rho_j)); rho along the first axis.
 
     M = Σ_k y'theta_k / v_k and V = Σ_k 1/v_k, with v_k a bound on the variance of y'theta_k known before round k. Where
     y'theta <= 0, exp(lambda M - lambda² V / 2) is a supermartingale for every lambda >= 0; this is its mean over
-    lambda from half-normal laws with density 2 sqrt(rho/2pi) exp(-rho lambda²/2), and over rho. rho must be fixed
-    before the first reward that M contains. Grows with M.
+    lambda from half-normal laws with density 2 sqrt(rho/2pi) exp(-rho lambda²/2), and over rho with the probabilities
+    q_j = shares, equal ones where these are left out. rho must be fixed before the first reward that M contains. Grows with M.
 
     >>> float(log_wealth(np.zeros(1), np.zeros(1), np.ones((3, 1)))[0])
     0.0
@@ -169,7 +172,10 @@ def log_wealth(M: Floats, V: Floats, rho: Floats) -> Floats:
 
     total = V + rho
     size = M / np.sqrt(total)
-    return _log_mean(np.log(2.0) + 0.5 * np.log(rho / total) + 0.5 * size**2 + log_ndtr(size))
+    logs = np.log(2.0) + 0.5 * np.log(rho / total) + 0.5 * size**2 + log_ndtr(size)
+    if shares is not None:
+        logs = logs + np.log(shares.size * shares).reshape(-1, *[1] * (rho.ndim - 1))
+    return _log_mean(logs)
 
 
 def log_variance_wealth(squares: Floats, dof: Floats, variance: Floats, noise: Noise = "gaussian") -> Floats:

@@ -25,7 +25,7 @@ from convexdesign.identification.burn_in import (
     pulls_for,
 )
 from convexdesign.identification.identifier import VARIANCES, noise_up_to
-from convexdesign.identification.rage import GapElimination
+from convexdesign.identification.rage import ROUNDS_SHARE, GapElimination
 from convexdesign.identification.result import Status
 from convexdesign.identification.reward_range import BOUNDED_NOISES
 from convexdesign.identification.variance_intervals import IntervalBound
@@ -117,6 +117,8 @@ class HRage(GapElimination):
         choice(self.margin, MARGINS, "margin")
         self._delta_burn_in = BURN_IN_SHARE * self.delta
         self.known_variances = self.variances = self._positive(self.known_variances, "known_variances")
+        if self.variances is None:
+            self._delta_rounds = ROUNDS_SHARE * self.delta
         needs = None if self.burn_in == "adaptive" or self.known_variances is not None else f"burn_in={self.burn_in!r}"
         self.variance_bounds = self._bounds = variance_range(self.variance_bounds, needs)
         self._least_variances: Floats | None = None

@@ -249,7 +249,10 @@ class MartingaleElimination(Identifier):
             directions, coordinates = values[items], self._coordinates[items]
             estimates = np.abs(coordinates @ fit.coefficients - self.objective.threshold)
         gaps = likely_gaps(estimates, np.sqrt(fit.variances(coordinates))) + self.epsilon
-        return Wanted(directions, coordinates, gaps, self._bets.V[items])
+        wealth = self._bets.log_wealth()
+        if not isinstance(self.objective, BestArm):
+            wealth = np.maximum(wealth, self._below.log_wealth())
+        return Wanted(directions, coordinates, gaps, self._bets.V[items], self._threshold - wealth[items])
 
     def _forget_designs(self) -> None:
         super()._forget_designs()

@@ -24,7 +24,9 @@ DESIGN_TOLERANCE = 1e-2
 # The share of pulls that keeps every direction and every variance in view.
 EXPLORATION = 0.005
 # A batch is between these shares of all samples so far; early batches, while samples are few, may be larger.
-LEAST_BATCH, LARGEST_BATCH = 0.1, 0.5
+LEAST_BATCH, LARGEST_BATCH = 0.05, 0.3
+# Once some bet is so close to winning, in nats and as a share of what it needs, no batch is larger than this share.
+NEAR, NEAR_SHARE, NEAR_BATCH = 2.0, 0.5, 0.1
 EARLY_BATCH, EARLY_SAMPLES = 1.0, 8
 # Gaps are taken to be at least so many standard deviations: what is not yet seen to be small is not chased.
 DEVIATIONS = 2.0
@@ -46,12 +48,16 @@ class Allocated(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What is still to be decided: directions (k, d) with coordinates (k, r), likely gaps (k,), and V (k,) so far."""
+    """What is still to be decided: directions (k, d) with coordinates (k, r), likely gaps (k,), and V (k,) so far.
+
+    missing (k,): by how many nats the bets on each fall short.
+    """
 
     directions: Floats
     coordinates: Floats
     gaps: Floats
     progress: Floats
+    missing: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +87,13 @@ class Planner:
 
     After a first batch on the G-optimal design, the proportions are the oracle's for the likely gaps and the likely
     variances, with half a percent on the G-optimal design. The batch is as long as the direction furthest from being
-    decided seems to need, and adds at least a tenth and at most half of the samples so far (twice as many
-    as there are while they are few).
+    decided seems to need, and adds at least a twentieth and at most three tenths of the samples so far (twice as many
+    as there are while they are few); at most a tenth once some bet is close to winning: what a batch brings beyond that
+    is lost, and the next design can leave the loser out.
     """
 
     def __init__(self, evidence: Evidence, threshold: float) -> None:
-        self.evidence = evidence
+        self.evidence, self.threshold = evidence, threshold
         # A bet pays about M²/(2V) - log(V/rho)/2 - log(number of scales); the middle term is about two.
         self.needed = threshold + np.log(len(SCALES)) + 2.0
         self.exploring: Floats | None = None
@@ -110,6 +117,8 @@ class Planner:
         weights = (1.0 - EXPLORATION) * oracle.weights + EXPLORATION * exploring
         early = samples < EARLY_SAMPLES * FIRST_PULLS * self.evidence.space.rank
         most = EARLY_BATCH if early else LARGEST_BATCH
+        if wanted.missing.min(initial=np.inf) < min(NEAR, NEAR_SHARE * self.threshold):
+            most = NEAR_BATCH
         if not np.isfinite(weights).all():
             # Gaps so unequal that their squares overflow: no plan is better than all directions alike.
             return oracle, _whole(exploring, most * samples, over.left)

@@ -19,9 +19,9 @@ from convexdesign.identification.result import Status
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.typing import Counts, Floats, Indices
 
-__all__ = ["GapElimination", "Rage"]
+__all__ = ["ROUNDS_SHARE", "GapElimination", "Rage"]
 
-# The share of delta that the rounds may spend; the other half is a burn-in's, and left unspent where there is none.
+# The share of delta that the rounds may spend where there is a burn-in, which has the other half.
 ROUNDS_SHARE = 0.5
 
 
@@ -29,11 +29,15 @@ ROUNDS_SHARE = 0.5
 class GapElimination(Identifier):
     """Rounds l = 1, 2, ...: estimate what is undecided to accuracy 2^-l, and drop what differs by more.
 
-    The number of pulls is tau = c 4^l q log(4 l² |Z| / delta_r) in the proportions w of the design, rounded up, with
-    |Z| the number of ALL items and q the worst variance of exactly these proportions, so that an inexact design costs
-    samples, never validity. If the true variances are at most c/2 times the plugged-in ones, each direction is then off
-    by more than 2^-l with probability at most 2 exp(-log(4 l² |Z| / delta_r)) = delta_r / (2 l² |Z|), and in all rounds
-    and directions together with probability at most (pi²/12) delta_r < delta_r, the rounds' half of delta.
+    The number of pulls is tau = c 4^l q log(pi² l² |Z| / (6 delta_r)) in the proportions w of the design, rounded up, with
+    |Z| the number of ALL items, delta_r the rounds' share of delta (all of it where there is no burn-in), and q the worst
+    variance of exactly these proportions, so that an inexact design costs samples, never validity. If the true
+    variances are at most c/2 times the plugged-in ones, each direction is then too high by more than 2^-l with probability at
+    most exp(-log(pi² l² |Z| / (6 delta_r))) = 6 delta_r / (pi² l² |Z|), and too low likewise. One side of each is enough.
+    Best arm: z* is dropped, or an item more than two accuracies worse is left, only where some (z - z*)'theta-hat is too
+    high by more than that, one event for each z. Level sets: an item above the threshold is misplaced, or left where it is
+    further than two accuracies away, only where its estimate is too low by more, an item below only where it is too high.
+    So in all rounds and directions together an error has probability at most delta_r, as Σ 6/(pi² l²) = 1.
 
     Parameters
     ----------
@@ -68,7 +72,7 @@ class GapElimination(Identifier):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._delta_rounds = ROUNDS_SHARE * self.delta
+        self._delta_rounds = self.delta
         self._allocated_for: Indices | None = None
 
     @abstractmethod
@@ -83,7 +87,7 @@ class GapElimination(Identifier):
         variances, constant = self._plug_in()
         if self._allocation is None or not np.array_equal(self._allocated_for, undecided):  # type: ignore[arg-type]
             self._allocation, self._allocated_for = self._design(variances), undecided
-        confidence = np.log(4.0 * number**2 * self.items.shape[0] / self._delta_rounds)
+        confidence = np.log(np.pi**2 * number**2 * self.items.shape[0] / (6.0 * self._delta_rounds))
         with np.errstate(over="ignore", invalid="ignore"):  # what cannot be counted is not asked for
             tau = constant * np.exp2(2.0 * number) * self._allocation.value * confidence
             return np.asarray(np.ceil(tau * self._allocation.weights))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexdesign.algorithms import ALGORITHMS
-from convexdesign.identification import Identifier, lower_bound
+from convexdesign.identification import Identifier, lower_bound, sharp_lower_bound
 from convexdesign.instances import Instance, experiment_1, experiment_2, multivariate_testing
 from convexdesign.simulation import LinearEnvironment, comparison_rows, comparison_table
 from convexdesign.simulation.saving import SavedRows
@@ -25,6 +25,7 @@ __all__ = [
     "contenders",
     "environment",
     "instance_lower_bound",
+    "instance_sharp_bound",
     "simulated",
 ]
 
@@ -96,8 +97,13 @@ def arguments(instance: Instance) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def instance_lower_bound(instance: Instance, delta: float) -> float:
-    """The lower bound on the mean number of samples, variances known."""
+    """The published lower bound on the mean number of samples, variances known."""
     return lower_bound(*arguments(instance), delta)
+
+
+def instance_sharp_bound(instance: Instance, delta: float) -> float:
+    """The larger lower bound, which ratios are taken to."""
+    return sharp_lower_bound(*arguments(instance), delta)
 
 
 def _make(kind: str, instance: Instance, delta: float, options: dict[str, Any], rng: np.random.Generator) -> Identifier:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from convexdesign.reproduce.contenders import EXPERIMENTS, instance_lower_bound, simulated
+from convexdesign.reproduce.contenders import EXPERIMENTS, instance_sharp_bound, simulated
 from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def figure_3_data(
         for name, make in EXPERIMENTS.items():
             world = make()
             saved.front = {"experiment": name}
-            how: dict[str, Any] = {"bound": instance_lower_bound(world, DELTA), "save": saved, "title": name}
+            how: dict[str, Any] = {"bound": instance_sharp_bound(world, DELTA), "save": saved, "title": name}
             rows, table = simulated(world, DELTA, ALGORITHMS, replications, seed, jobs, progress, **how)
             for frame, kept in ((rows, runs), (table, tables)):
                 frame.insert(0, "experiment", name)

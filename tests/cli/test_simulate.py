@@ -28,7 +28,8 @@ def test_the_oracle_takes_what_its_formula_says(cli):
     pulls = 2 * 266.91527 * np.log(2 * 3 / 0.05)
     assert pulls <= row["mean_samples"] <= pulls + 2
     assert row["standard_error"] == 0
-    assert found["lower_bound"] == pytest.approx(2 * np.log(1 / (2.4 * 0.05)) * 266.91527, rel=1e-5)
+    assert found["lower_bound"] == pytest.approx(2 * 0.95 * np.log(0.95 / 0.05) * 266.91527, rel=1e-5)
+    assert found["lower_bound_theorem_1"] == pytest.approx(2 * np.log(1 / (2.4 * 0.05)) * 266.91527, rel=1e-5)
     assert row["times_lower_bound"] == pytest.approx(row["mean_samples"] / found["lower_bound"])
     assert found["truth"] == [0]
 

@@ -125,3 +125,28 @@ def test_oracles_pull_as_often_as_their_formula_says(kind, heteroskedastic):
     assert pulls * (1 - 1e-3) <= result.samples <= pulls * (1 + 1e-3) + 8
     assert (result.rounds, result.burn_in_samples) == (1, 0)
     assert bounds_of(world)[1] * c.kappa > 0
+
+
+@given(delta=st.floats(1e-9, 0.49))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_three_events_tell_more_than_two(delta):
+    """2 (1 - delta) log((1 - delta)/delta) psi*, above 2 log(1/(2.4 delta)) psi* wherever that is positive."""
+    world = cd.instances.soare()
+    truth = (world.arms, None, world.theta, I.BestArm(), world.noise_variance)
+    psi = I.psi_star(*truth)
+    sharp = I.sharp_lower_bound(*truth, delta)
+    assert sharp == pytest.approx(2.0 * (1.0 - delta) * np.log((1.0 - delta) / delta) * psi, rel=1e-5)
+    assert sharp > I.lower_bound(*truth, delta)
+    # The least divergence between laws of three events: q is at most delta on two of them, p at least 1 - delta on the first.
+    p = 1.0 - delta
+    least = p * np.log(p / delta) + delta * np.log(delta / delta)
+    for more in np.linspace(p, 1.0 - 1e-12, 7):
+        other = 1.0 - more
+        assert more * np.log(more / delta) + other * np.log(other / delta) >= least - 1e-12
+    assert sharp == pytest.approx(2.0 * least * psi, rel=1e-5)
+
+
+def test_no_bound_where_guessing_is_as_good():
+    world = cd.instances.soare()
+    for delta in (0.5, 0.9):
+        assert I.sharp_lower_bound(world.arms, None, world.theta, I.BestArm(), world.noise_variance, delta) == 0.0

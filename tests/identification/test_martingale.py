@@ -8,7 +8,7 @@ from worlds import bounds_of, play, random_world, run_many
 
 import convexdesign as cd
 from convexdesign.estimation import Observations
-from convexdesign.identification.evidence import SCALES, Bets, Evidence, log_wealth
+from convexdesign.identification.evidence import SCALES, SHARES, Bets, Evidence, log_wealth
 from convexdesign.instances import experiment_1, experiment_2
 
 I = cd.identification  # noqa: E741
@@ -45,14 +45,16 @@ def test_evidence_is_that_of_plain_matrices():
         first = 1.0 / v if first is None else first
         M += (directions @ theta + 0.25) / v
         V += 1.0 / v
-        best = np.maximum(best, log_wealth(M, V, SCALES[:, None] * first))
+        best = np.maximum(best, log_wealth(M, V, SCALES[:, None] * first, SHARES))
     np.testing.assert_allclose(bets.M, M, rtol=1e-9)
     np.testing.assert_allclose(bets.V, V, rtol=1e-9)
     np.testing.assert_allclose(bets.best, best, rtol=1e-9)
     np.testing.assert_allclose(evidence.log_wealth(directions, 0.25), best, rtol=1e-9)
     # As if the bets had begun later.
     assert np.all(evidence.log_wealth(directions, 0.25, since=5) == 0.0)
-    np.testing.assert_allclose(bets.log_wealth(-0.25), log_wealth(M - 0.25 * V, V, SCALES[:, None] * first), rtol=1e-9)
+    np.testing.assert_allclose(
+        bets.log_wealth(-0.25), log_wealth(M - 0.25 * V, V, SCALES[:, None] * first, SHARES), rtol=1e-9
+    )
 
 
 def test_directions_may_change_from_round_to_round():
