@@ -106,15 +106,15 @@ def play(case: Case, kind: str, seed: np.random.SeedSequence) -> Any:
     else:
         options["known_variances"] = case.variances if kind == "gaussian" else case.price**2 / 4.0
     algorithm = MartingaleElimination(arms, None, case.objective, DELTA, **options)
+    world: Any = Payments(case, rng)
     if kind == "gaussian":
-        return simulate(algorithm, LinearEnvironment(arms, case.means, case.variances, rng=rng))
-    if case.noise == "bounded":
+        world = LinearEnvironment(arms, case.means, case.variances, rng=rng)
+    elif case.noise == "bounded":
         world = LinearEnvironment(arms, case.means, case.variances, noise="bounded", reward_range=(0, 1), rng=rng)
-        return simulate(algorithm, world)
     with warnings.catch_warnings():
         if kind == "proxy":
             warnings.simplefilter("ignore", GuaranteeWarning)  # the variances are far below it
-        return simulate(algorithm, Payments(case, rng))
+        return simulate(algorithm, world)
 
 
 def is_wrong(case: Case, result: Any) -> bool:

@@ -115,9 +115,9 @@ def conversions(counts, scale=1.0, rate=0.3):
         I.MartingaleElimination(ARMS, noise="sub-gaussian"),
         I.MartingaleElimination(ARMS, variance_bounds=(0.001, 9.0)),
         I.MartingaleElimination(ARMS, known_variances=0.21),
-        I.Rage(ARMS, variance_bounds=(0.01, 0.21)),
+        I.Rage(ARMS, delta=1e-4, variance_bounds=(0.01, 0.21)),
         I.HRage(ARMS, variance_bounds=(0.1, 1.0)),
-        I.StaticAllocation(ARMS, known_variances=0.21),
+        I.StaticAllocation(ARMS, delta=1e-4, known_variances=0.21),
     ],
     ids=lambda a: type(a).__name__,
 )
