@@ -19,14 +19,14 @@ __all__ = ["CompoundDesign"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompoundDesign:
-    """Weights on the arms, or settings of a region with weights, for several problems at once.
+    """Weights on the arms for several problems at once.
 
     Parameters
     ----------
     problem : CompoundProblem
         What it is for.
     weights : array of float
-        The shares of the measurements: of every arm, or of every setting.
+        The share of the measurements of every arm.
     value : float
         Of a compound problem sum_j a_j log Phi_j; of a maximin problem the least efficiency.
     bound : float
@@ -43,10 +43,6 @@ class CompoundDesign:
         Whether the gap is within the tolerance.
     stats : Stats
         What it cost.
-    where, x : array, optional
-        The piece of the region and the coordinates of every setting; None for arms.
-    kind : str
-        How the largest sensitivity was bounded: "all arms", "sum of squares" or "interval branch and bound".
     """
 
     problem: CompoundProblem
@@ -59,9 +55,6 @@ class CompoundDesign:
     values: Floats
     status: Status
     stats: Stats
-    where: Any = None
-    x: Floats | None = None
-    kind: str = "all arms"
 
     @property
     def efficiency(self) -> float:
@@ -75,13 +68,10 @@ class CompoundDesign:
 
     @property
     def points(self) -> pandas.DataFrame:
-        """A row for each setting, or for each arm with weight."""
+        """A row for each arm with weight."""
         import pandas
 
-        if self.x is None:
-            return pandas.DataFrame({"arm": self.support, "weight": self.weights[self.support]})
-        region = self.problem.problems[0].region
-        return pandas.DataFrame({**region.table(self.where, self.x), "weight": self.weights})
+        return pandas.DataFrame({"arm": self.support, "weight": self.weights[self.support]})
 
     def __repr__(self) -> str:
         what = "least efficiency" if self.problem.is_maximin else "sum of logarithms"

@@ -25,12 +25,12 @@ class CompoundProblem(ContinuumProblem):
     Parameters
     ----------
     problems : sequence of DesignProblem
-        All over the same arms, or all over the same region.
+        All over the same list of arms.
     weights : array of float, optional
         The a_j, of sum one; None for the least efficiency.
     """
 
-    problems: tuple[Any, ...]
+    problems: tuple[DesignProblem, ...]
     weights: Floats | None
     names: tuple[str, ...] = field(default=())
 
@@ -38,11 +38,6 @@ class CompoundProblem(ContinuumProblem):
     def is_maximin(self) -> bool:
         """Whether the least efficiency is maximised."""
         return self.weights is None
-
-    @property
-    def is_continuous(self) -> bool:
-        """Whether the problems are over a region."""
-        return isinstance(self.problems[0], ContinuumProblem)
 
     def solved(self, **options: Any) -> Any:
         """The best design for all of them, proven; called by `solve`."""
@@ -68,35 +63,34 @@ def make_compound(problems: Sequence[Any], weights: ArrayLike | None, maximin: b
         raise InputError("the list of problems is empty; give at least one")
     first = listed[0]
     for k, problem in enumerate(listed):
-        if isinstance(problem, CompoundProblem) or not isinstance(problem, (DesignProblem, ContinuumProblem)):
+        if isinstance(problem, ContinuumProblem):
+            raise InputError(
+                f"problem {k} is over a region or compound itself; compound designs are over lists of arms, such as the rows "
+                "curve.at(settings) of a fine list of settings"
+            )
+        if not isinstance(problem, DesignProblem):
             raise InputError(f"problem {k} is of type {type(problem).__name__}; give problems over the same arms")
-        if isinstance(problem, ContinuumProblem) is not isinstance(first, ContinuumProblem):
-            raise InputError(f"problem {k} is over other arms than the first: a list and a region do not mix")
         check(problem, first, k)
     a = None if maximin else shares(weights, len(listed))
     return CompoundProblem(listed, a, tuple(problem.kind for problem in listed))
 
 
-def check(problem: Any, first: Any, k: int) -> None:
-    """The same arms, and a criterion that is an information function with a gradient."""
-    known = "D, A, I, average variance and c"
-    if isinstance(problem, DesignProblem):
-        if problem.n_arms != first.n_arms:
-            raise InputError(
-                f"problem {k} has {problem.n_arms} arms, the first {first.n_arms}; all must be over the same arms"
-            )
-        if not problem.weight_set.is_simplex:
-            raise InputError(f"problem {k} has constraints on the weights, which compound designs do not take")
-        if problem.responses > 1:
-            raise InputError(f"problem {k} has several responses, which compound designs do not take")
-        smooth = problem.criterion in (Criterion.D, Criterion.AVERAGE)
-        if not smooth and not (problem.criterion == Criterion.MINIMAX and problem.targets.m == 1):
-            raise InputError(f"problem {k} is {problem.kind}; compound designs take {known}")
-        return
-    if problem.region != first.region:
-        raise InputError(f"problem {k} is over another region than the first; all must be over the same")
-    if problem.kind not in ("d_optimal", "a_optimal", "i_optimal", "average_variance", "c_optimal"):
-        raise InputError(f"problem {k} is {problem.kind}; compound designs take {known}")
+def check(problem: DesignProblem, first: DesignProblem, k: int) -> None:
+    """The same arms and prices, and a criterion that is an information function with a gradient."""
+    if problem.n_arms != first.n_arms:
+        raise InputError(
+            f"problem {k} has {problem.n_arms} arms, the first {first.n_arms}; all must be over the same arms"
+        )
+    if not problem.weight_set.is_simplex:
+        raise InputError(f"problem {k} has constraints on the weights, which compound designs do not take")
+    if problem.responses > 1:
+        raise InputError(f"problem {k} has several responses, which compound designs do not take")
+    own, other = (np.ones(1) if p.costs is None else np.asarray(p.costs) for p in (problem, first))
+    if not np.array_equal(np.broadcast_to(own, problem.n_arms), np.broadcast_to(other, problem.n_arms)):
+        raise InputError(f"problem {k} has other costs than the first; one design has one price for each arm")
+    smooth = problem.criterion in (Criterion.D, Criterion.AVERAGE)
+    if not smooth and not (problem.criterion == Criterion.MINIMAX and problem.targets.m == 1):
+        raise InputError(f"problem {k} is {problem.kind}; compound designs take D, A, I, average variance and c")
 
 
 def shares(weights: ArrayLike | None, n: int) -> Floats:

@@ -1,4 +1,4 @@
-"""solve for several problems at once, over a list of arms or over a region."""
+"""solve for several problems at once over a list of arms."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def component_of(problem: DesignProblem, best: float = 0.0) -> Component:
     return Component(problem.arms.d, L, problem.prior, best)
 
 
-def best_of(problem: Any, tol: float) -> float:
+def best_of(problem: DesignProblem, tol: float) -> float:
     """An upper bound on log Phi of the best design for one problem alone, proven."""
     from convexdesign.solving import solve
 
@@ -68,9 +68,8 @@ def best_of(problem: Any, tol: float) -> float:
         warnings.simplefilter("ignore", ConvergenceWarning)
         design = solve(problem, tol=min(tol / 10, 1e-7))
     bound = design.bound
-    if problem.kind in ("d-optimal", "d_optimal"):
-        d = problem.arms.d if isinstance(problem, DesignProblem) else problem.curve.d
-        return bound / d
+    if problem.criterion == Criterion.D:
+        return bound / problem.arms.d
     return -float(np.log(bound))
 
 

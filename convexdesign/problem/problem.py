@@ -729,8 +729,8 @@ class DesignProblem:
         Parameters
         ----------
         problems : sequence of DesignProblem
-            D-, A-, I-, c-optimal or average variance, all over the same arms or the same region. Phi_j is det^(1/d), or one
-            over the variance.
+            D-, A-, I-, c-optimal or average variance, all over the same list of arms. Phi_j is det^(1/d), or one over
+            the variance.
         weights : array_like, optional
             The a_j, positive, divided by their sum; equal by default.
 

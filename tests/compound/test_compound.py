@@ -130,6 +130,14 @@ BAD = {
     "weights": (lambda: D.compound([D.d_optimal(QUADRATIC)], [1, 2]), "weights has the shape"),
     "zero": (lambda: D.compound([D.d_optimal(QUADRATIC)] * 2, [1, 0]), "positive weights"),
     "constraints": (lambda: D.compound([D.d_optimal(QUADRATIC, max_weight=0.5)]), "constraints on the weights"),
+    "region": (
+        lambda: D.compound([D.d_optimal(cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1))))]),
+        "lists of arms",
+    ),
+    "costs": (
+        lambda: D.compound([D.d_optimal(QUADRATIC, costs=[1, 2, 1]), D.d_optimal(QUADRATIC)]),
+        "problem 1 has other costs",
+    ),
     "method": (lambda: cd.solve(D.compound([D.d_optimal(QUADRATIC)]), method="conic"), "method is not known"),
     "rank": (lambda: cd.solve(D.compound([D.d_optimal([[1.0, 0], [2, 0]])])), "do not span"),
 }
