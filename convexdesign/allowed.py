@@ -19,7 +19,7 @@ from convexdesign.arms.read import read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.rounding.count_limits import MAX_TOTAL, Limits, count_limits, limits
-from convexdesign.rounding.plans import Plans, Rows, Shares, no_rows
+from convexdesign.rounding.plans import Inequalities, Plans, Shares, no_rows
 from convexdesign.rounding.whole_program import broken_for_least
 from convexdesign.typing import Counts, Floats
 
@@ -50,7 +50,7 @@ class Allowed:
     costs: Floats | None
     least: Counts
     most: Counts
-    rows: Rows
+    rows: Inequalities
 
     @property
     def own_costs(self) -> bool:
@@ -144,22 +144,22 @@ class Allowed:
         pulls = W.upper * scale if self.problem.costs is None else W.upper * scale / self.problem.costs
         return np.maximum(np.minimum(most, np.ceil(pulls * (1.0 - SLACK)).astype(np.int64)), self.least)
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> Inequalities:
         """Linear constraints on the weights, the budget and the user's own rows, on the counts of all arms."""
         rows = self.rows
         W, k = self.problem.weight_set, self.problem.n_arms
         costs = np.ones(k) if self.problem.costs is None else self.problem.costs
         if W.G is not None and W.h is not None:
             names = tuple(f"inequalities row {i} (G w <= h)" for i in range(len(W.h)))
-            rows = rows + Rows((W.G - W.h[:, None]) * costs, np.zeros(len(W.h)), names)
+            rows = rows + Inequalities((W.G - W.h[:, None]) * costs, np.zeros(len(W.h)), names)
         feasible = self.feasible()
         if feasible is not None:
             rows = rows + _linear_rows(feasible, costs)
         if self.budget is not None and self.costs is not None:
-            rows = rows + Rows(self.costs[None], np.array([self.budget]), (f"budget = {self.budget:g}",))
+            rows = rows + Inequalities(self.costs[None], np.array([self.budget]), (f"budget = {self.budget:g}",))
         return rows
 
-    def cuts(self, counts: Counts) -> Rows | None:
+    def cuts(self, counts: Counts) -> Inequalities | None:
         """Linearisations, at the counts, of curved constraints that they break; None where there are none that tell."""
         feasible = self.feasible()
         if feasible is None or not feasible.evaluable or not feasible.curved:
@@ -169,7 +169,7 @@ class Allowed:
         if G is None or h is None or not len(h):
             return None
         costs = np.ones(counts.size) if self.problem.costs is None else self.problem.costs
-        return Rows((G - h[:, None]) * costs, np.zeros(len(h)), ("constraints (not linear)",) * len(h))
+        return Inequalities((G - h[:, None]) * costs, np.zeros(len(h)), ("constraints (not linear)",) * len(h))
 
     def judged(self, counts: Counts) -> tuple[float, tuple[str, ...]]:
         """By which share of its own room the counts miss a constraint, at most, and the names of those they miss."""
@@ -190,7 +190,7 @@ class Allowed:
         return (missed, tuple(dict.fromkeys(names))) if names else (0.0, ())
 
 
-def _linear_rows(feasible: Feasible, costs: Floats) -> Rows:
+def _linear_rows(feasible: Feasible, costs: Floats) -> Inequalities:
     """The linear ones of constraints given as a function, on counts: G w <= h and E w = e, by the words that state them."""
     parts, names = [np.zeros((0, costs.size))], []
     for row in feasible.rows:
@@ -206,7 +206,7 @@ def _linear_rows(feasible: Feasible, costs: Floats) -> Rows:
         parts += [G, -G] if row.equality else [G]
         names += [row.label] * (len(parts[-1]) * (2 if row.equality else 1))
     R = np.vstack(parts)
-    return Rows(R, np.zeros(len(R)), tuple(names))
+    return Inequalities(R, np.zeros(len(R)), tuple(names))
 
 
 def allowed_counts(
@@ -245,5 +245,5 @@ def allowed_counts(
         left, right = inequalities
         R = np.asarray(read_rows(left, "the matrix R of inequalities", k).values, dtype=float)
         b = read_vector(right, "the right-hand side b of inequalities", len(R))
-        rows = Rows(R, np.asarray(b), tuple(f"inequalities row {i} (R n <= b)" for i in range(len(R))))
+        rows = Inequalities(R, np.asarray(b), tuple(f"inequalities row {i} (R n <= b)" for i in range(len(R))))
     return Allowed(problem, n, budget, price, least, most, rows)

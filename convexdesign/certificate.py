@@ -16,15 +16,15 @@ from convexdesign.arms.groups import squared_norms
 from convexdesign.criteria import Evaluation, oracle_of
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
-from convexdesign.problem.held import UNIT, held_form
+from convexdesign.problem.prior_information import UNIT, prior_form
 from convexdesign.roundoff import inner_product, value_error
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = [
     "Certificate",
+    "DualCertificate",
     "Evaluation",
-    "Witness",
     "certify",
     "evaluate",
     "revalued",
@@ -60,7 +60,7 @@ class Certificate:
         Where value and bound are attained.
     rank : int
         Of A(w).
-    witness : Witness, optional
+    witness : DualCertificate, optional
         What proves the bound; None where that follows from the Kiefer-Wolfowitz theorem.
     feasibility : float
         The share by which the weights miss the set W of those allowed.
@@ -75,7 +75,7 @@ class Certificate:
     worst_target: int
     worst_arm: int
     rank: int
-    witness: Witness | None
+    witness: DualCertificate | None
     feasibility: float = 0.0
     rounding: float = 0.0
 
@@ -88,7 +88,7 @@ class Certificate:
 def certify(
     canonical: Canonical,
     weights: Floats,
-    witness: Witness | None = None,
+    witness: DualCertificate | None = None,
     *,
     support: SupportFunction | None = None,
     feasibility: float | None = None,
@@ -141,20 +141,22 @@ def stronger(first: Certificate, second: Certificate, canonical: Canonical) -> C
     return replace(first, bound=second.bound, gap=gap, witness=second.witness, worst_arm=second.worst_arm)
 
 
-def witness_from_multipliers(canonical: Canonical, factor: Floats, targets: Indices, multipliers: Floats) -> Witness:
+def witness_from_multipliers(
+    canonical: Canonical, factor: Floats, targets: Indices, multipliers: Floats
+) -> DualCertificate:
     """b_j = sqrt(mu_j) C v_j, the vectors that give the tightest minimax bound at the optimum; C = FF'."""
     keep = multipliers > 0
     V = canonical.problem.targets.take(targets[keep])
     vectors = np.sqrt(multipliers[keep])[:, None] * ((V @ factor) @ factor.T)
-    return Witness.found(canonical, targets[keep], vectors)
+    return DualCertificate.found(canonical, targets[keep], vectors)
 
 
-def own_witness(canonical: Canonical, at: Evaluation) -> Witness:
+def own_witness(canonical: Canonical, at: Evaluation) -> DualCertificate:
     """The vectors that the weights themselves suggest, from C = FF' ~ A^-1: tight at the optimum (but for minimax and E)."""
-    return Witness.found(canonical, *oracle_of(canonical).dual_vectors(canonical, at))
+    return DualCertificate.found(canonical, *oracle_of(canonical).dual_vectors(canonical, at))
 
 
-def vector_bound(canonical: Canonical, witness: Witness, support: SupportFunction) -> tuple[float, int]:
+def vector_bound(canonical: Canonical, witness: DualCertificate, support: SupportFunction) -> tuple[float, int]:
     """The bound that the vectors prove, and the arm with the largest sum_j (b_j'y_i)^2, which limits it.
 
     Everything that is computed is taken at the worse end of what its rounding allows.
@@ -185,7 +187,7 @@ def _most(canonical: Canonical, B: Floats, support: SupportFunction) -> tuple[fl
         columns = np.asarray(np.linalg.qr(B, mode="r")).T
         g += 8 * (j + p) * UNIT
     columns = np.ascontiguousarray(columns)
-    form, off = held_form(problem, columns)
+    form, off = prior_form(problem, columns)
     held = float(np.trace(form)) + np.sqrt(columns.shape[1]) * off
     lengths = np.linalg.norm(B, axis=0)
     share = extra = 0.0

@@ -16,8 +16,8 @@ from convexdesign.arguments import real_array, to_path
 from convexdesign.arms.groups import repeat_per_response
 from convexdesign.arms.labels import COORDINATES, in_order
 from convexdesign.arms.noise import variances_of
-from convexdesign.arms.read import Rows, aligned, read_rows
-from convexdesign.certificate import Certificate, Evaluation, Witness, certify, evaluate
+from convexdesign.arms.read import LabelledVectors, aligned, read_rows
+from convexdesign.certificate import Certificate, DualCertificate, Evaluation, certify, evaluate
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.files import write_text
@@ -212,7 +212,7 @@ class Design:
         names = problem.arms.names or range(problem.n_arms)
         return {"arm": list(names), "weight": self.weights, "noise_variance": noise, "variance": own}
 
-    def _responses(self, rows: Rows) -> dict[str, Any]:
+    def _responses(self, rows: LabelledVectors) -> dict[str, Any]:
         """The columns of the table of arms with several responses."""
         problem = self.problem
         variance = np.full((rows.n, rows.responses), np.nan)
@@ -465,7 +465,7 @@ class Design:
         return f"<p>{escape(repr(self))}</p><table><tr><th>arm</th><th>weight</th></tr>{rows}{tail}</table>"
 
 
-def _written(witness: Witness | None) -> dict[str, Any] | None:
+def _written(witness: DualCertificate | None) -> dict[str, Any] | None:
     """A witness as plain data."""
     if witness is None:
         return None

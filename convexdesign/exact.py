@@ -15,7 +15,7 @@ from convexdesign.aliasing import rank_note
 from convexdesign.arguments import choice, generator, positive, real, shown
 from convexdesign.arms.groups import grouped, repeat_per_response
 from convexdesign.arms.labels import in_order
-from convexdesign.certificate import Witness, vector_bound
+from convexdesign.certificate import DualCertificate, vector_bound
 from convexdesign.criteria import oracle_of
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas
 
     from convexdesign.allowed import Allowed
-    from convexdesign.rounding import Whole
+    from convexdesign.rounding import RoundedDesign
     from convexdesign.rounding.many_starts import Tell
     from convexdesign.rounding.plans import Plans
 
@@ -177,7 +177,7 @@ def round_design(
     time_limit: float = 60.0,
     effort: str | float = "quick",
     progress: bool = False,
-    witness: Witness | None = None,
+    witness: DualCertificate | None = None,
 ) -> ExactDesign:
     """Counts near n w_i for a problem's weights (n_arms,), and their efficiency against `bound` on its optimum.
 
@@ -264,7 +264,9 @@ def _proportions(allowed: Allowed, weights: Floats) -> tuple[Floats, float]:
     return pulls, float(problem.effort(pulls).sum())
 
 
-def _found(canonical: Canonical, allowed: Allowed, pulls: Floats, scale: float, options: _Options) -> tuple[Whole, str]:
+def _found(
+    canonical: Canonical, allowed: Allowed, pulls: Floats, scale: float, options: _Options
+) -> tuple[RoundedDesign, str]:
     """The counts found, and by which method."""
     from convexdesign.rounding import Method
 
@@ -311,7 +313,7 @@ def _rounded(
     options: _Options,
     lower: Counts,
     upper: Counts,
-) -> Whole:
+) -> RoundedDesign:
     """Counts where limits of single counts are all there is."""
     from convexdesign.rounding import Method, round_weights
 
@@ -339,7 +341,7 @@ def _rounded(
 
 def _inside(
     canonical: Canonical, allowed: Allowed, plans: Plans, pulls: Floats, scale: float, options: _Options
-) -> Whole:
+) -> RoundedDesign:
     """Counts within linear constraints, shares and a budget; curved constraints by linearisations, one after another."""
     for _ in range(MOST_CUTS):
         whole = _inside_rows(canonical, allowed, plans, pulls, scale, options)
@@ -359,7 +361,7 @@ def _inside(
 
 def _inside_rows(
     canonical: Canonical, allowed: Allowed, plans: Plans, pulls: Floats, scale: float, options: _Options
-) -> Whole:
+) -> RoundedDesign:
     from convexdesign.rounding.inside import round_inside
 
     problem = allowed.problem
@@ -368,15 +370,15 @@ def _inside_rows(
     index = _candidates(canonical, pulls, bounds.total, bounds.lower[:k], bounds.upper[:k], options.method)
     prior = None if canonical.prior is None else scale * canonical.prior
     for chosen in [index] if index.size == k else [index, np.arange(k)]:
-        arms, aim = _per_pull(canonical, chosen), pulls[chosen]
+        arms, contrast_matrix = _per_pull(canonical, chosen), pulls[chosen]
         own = chosen
         if plans.idle:
             arms = np.concatenate([arms, np.zeros((1, *arms.shape[1:]))])
-            aim = np.append(aim, max(bounds.total - float(aim.sum()), 0.0))
+            contrast_matrix = np.append(contrast_matrix, max(bounds.total - float(contrast_matrix.sum()), 0.0))
             own = np.append(chosen, k)
         whole = round_inside(
             arms,
-            aim,
+            contrast_matrix,
             plans.taken(own),
             oracle_of(canonical).of_matrix(canonical),
             method=options.method,
@@ -412,7 +414,7 @@ def _evaluated(
     allowed: Allowed,
     counts: Counts,
     bound: float,
-    witness: Witness | None,
+    witness: DualCertificate | None,
     scale: float,
     name: str,
     optimality_gap: float | None,
@@ -450,7 +452,7 @@ def _evaluated(
     )
 
 
-def _bound_for_budget(canonical: Canonical, bound: float, witness: Witness | None, spent: float) -> float:
+def _bound_for_budget(canonical: Canonical, bound: float, witness: DualCertificate | None, spent: float) -> float:
     """A bound on the optimum for `spent` times the budget planned, per unit of the budget spent.
 
     With A = A0 + s sum_i w_i y_i y_i', s = spent, let t_s be the least variance; per unit of budget it is s t_s. Without

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from convexdesign.certificate import Certificate, Witness, stronger
+from convexdesign.certificate import Certificate, DualCertificate, stronger
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
 
@@ -61,7 +61,7 @@ class Outcome:
     """
 
     weights: Floats
-    witness: Witness | None
+    witness: DualCertificate | None
     ended: Status | None
     stats: Stats
     interior: bool = False

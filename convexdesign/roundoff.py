@@ -23,7 +23,7 @@ from convexdesign.arms.groups import repeat_per_response
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner_product
 from convexdesign.problem import Canonical
-from convexdesign.problem.held import UNIT, held_form
+from convexdesign.problem.prior_information import UNIT, prior_form
 from convexdesign.typing import Floats
 
 __all__ = ["inner_product", "value_error"]
@@ -54,7 +54,7 @@ def value_error(canonical: Canonical, weights: Floats, at: Evaluation) -> float:
 def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> Inverse:
     problem = canonical.problem
     size, g = np.abs(F), inner_product(F.shape[0])
-    G, held_off = held_form(problem, F)
+    G, held_off = prior_form(problem, F)
     off = held_off
     M = np.zeros_like(F) if problem.prior is None else problem.prior @ F
     cross, squared = np.zeros_like(G), np.zeros_like(G)

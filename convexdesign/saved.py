@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.certificate import Witness
+from convexdesign.certificate import DualCertificate
 from convexdesign.criteria import oracle_of
 from convexdesign.errors import InputError
 from convexdesign.files import read_regular
@@ -37,7 +37,7 @@ class SavedDesign:
 
     problem: DesignProblem
     weights: Floats
-    witness: Witness | None
+    witness: DualCertificate | None
     ended: str
     tol: float
     summary: Mapping[str, Any]
@@ -137,7 +137,7 @@ def _weights(read: _Fields, n: int) -> Floats:
     return weights if abs(total - 1.0) <= ROUNDING else weights / total
 
 
-def _witness(read: _Fields, problem: DesignProblem) -> Witness | None:
+def _witness(read: _Fields, problem: DesignProblem) -> DualCertificate | None:
     stored = read.of("witness", dict, type(None))
     if stored is None:
         return None
@@ -150,7 +150,7 @@ def _witness(read: _Fields, problem: DesignProblem) -> Witness | None:
     if outside is not None:
         raise read.wrong("witness.targets", f"names target {outside}, but they are 0 .. {count - 1}")
     rest = None if "remainders" not in stored else _rows(read, "remainders", stored, len(targets), problem.arms.d)
-    return Witness(np.array(targets, dtype=np.intp), vectors, rest)
+    return DualCertificate(np.array(targets, dtype=np.intp), vectors, rest)
 
 
 def _rows(read: _Fields, name: str, stored: Mapping[str, Any], count: int, d: int) -> Floats:
@@ -164,7 +164,7 @@ def _rows(read: _Fields, name: str, stored: Mapping[str, Any], count: int, d: in
 
 
 def _count_targets(problem: DesignProblem, vectors: int) -> int:
-    """How many numbers a witness may use: those of targets or of columns of the aim, or else one for each vector."""
+    """How many numbers a witness may use: targets or columns of the contrast matrix, or else one for each vector."""
     count = oracle_of(problem).numbered(problem)
     return vectors if count is None else count
 

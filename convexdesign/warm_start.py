@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arms.labels import as_labelled
 from convexdesign.arms.read import read_vector
-from convexdesign.certificate import Witness
+from convexdesign.certificate import DualCertificate
 from convexdesign.design import Design
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
@@ -23,7 +23,7 @@ class WarmStart:
     """Weights (k,) of the first k <= n arms, and the dual vectors that came with them; None for what there is not."""
 
     weights: Floats | None = None
-    witness: Witness | None = None
+    witness: DualCertificate | None = None
 
 
 def read_warm_start(given: Design | ArrayLike | None, problem: DesignProblem) -> WarmStart:

@@ -10,18 +10,18 @@ from convexdesign.problem import Canonical
 from convexdesign.problem.compensated import in_two_parts, product
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Witness"]
+__all__ = ["DualCertificate"]
 
 # Each brings over the digits that the condition of the coordinates leaves, of sixteen.
 REFINEMENTS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Witness:
+class DualCertificate:
     """What proves a bound: vectors b_j (k, d), and the targets (k,) they belong to.
 
-    For the average variance the targets number the columns of `problem.aim`, and vectors of one column count by their sum;
-    for D, D_s and E they carry no meaning.
+    For the average variance the targets number the columns of `problem.contrast_matrix`, and vectors of one column count
+    by their sum; for D, D_s and E they carry no meaning.
     remainders (k, d): what doubles leave of the vectors where the problem is so ill-conditioned that it matters, else None.
     """
 
@@ -44,7 +44,7 @@ class Witness:
         return np.asarray(c)
 
     @classmethod
-    def found(cls, canonical: Canonical, targets: Indices, vectors: Floats) -> Witness:
+    def found(cls, canonical: Canonical, targets: Indices, vectors: Floats) -> DualCertificate:
         """A witness from vectors (k, r) in the coordinates of `canonical.problem`."""
         if canonical.frame is None:
             return cls(targets, vectors)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from independent import log_det, minimax_bound, minimax_value
 
 import convexdesign as cd
-from convexdesign.certificate import Witness, certify, evaluate, vector_bound
+from convexdesign.certificate import DualCertificate, certify, evaluate, vector_bound
 from convexdesign.problem import canonicalise
 
 P = cd.DesignProblem
@@ -43,7 +43,9 @@ def test_no_weights_beat_a_bound_from_any_vectors(seed):
     scale = np.abs(case.arms).max(axis=0)
     vectors = rng.standard_normal((index.size, case.arms.shape[1])) / np.where(scale > 0, scale, 1)
     vectors *= 10.0 ** rng.uniform(-3, 3, (index.size, 1))
-    bound, _ = vector_bound(canonicalise(case.problem), Witness(index, vectors), case.problem.weight_set.support)
+    bound, _ = vector_bound(
+        canonicalise(case.problem), DualCertificate(index, vectors), case.problem.weight_set.support
+    )
     assert bound <= value * (1 + 1e-9)
     again = minimax_bound(case.arms, case.variance, vectors, case.problem.targets.take(index))
     assert bound == pytest.approx(again, rel=1e-9, abs=1e-300)
@@ -102,15 +104,17 @@ def test_repeated_targets_count_once_for_the_average_variance(seed):
     own = design.certificate.witness
     chosen = rng.integers(0, 3, rng.integers(4, 12))
     spoilt = own.vectors[chosen] * rng.uniform(0.5, 1.5, (chosen.size, 1))
-    bound, _ = vector_bound(design.canonical, Witness(chosen, spoilt), problem.weight_set.support)
+    bound, _ = vector_bound(design.canonical, DualCertificate(chosen, spoilt), problem.weight_set.support)
     assert bound <= design.value * (1 + 1e-12)
-    twice = Witness(np.tile(own.targets, 2), np.tile(own.vectors, (2, 1)))
+    twice = DualCertificate(np.tile(own.targets, 2), np.tile(own.vectors, (2, 1)))
     assert vector_bound(design.canonical, twice, problem.weight_set.support)[0] == pytest.approx(
         design.bound, rel=1e-12
     )
     for wrong in (-1, 3):
         with pytest.raises(cd.InputError, match="a witness names target"):
-            vector_bound(design.canonical, Witness(own.targets * 0 + wrong, own.vectors), problem.weight_set.support)
+            vector_bound(
+                design.canonical, DualCertificate(own.targets * 0 + wrong, own.vectors), problem.weight_set.support
+            )
 
 
 def test_status_needs_the_weights_to_lie_in_the_feasible_set():

@@ -47,11 +47,11 @@ def textbook_value(problem, counts, n):
         case "D":
             return -np.linalg.slogdet(C)[1]
         case "DS":
-            return -np.linalg.slogdet(problem.aim.T @ C @ problem.aim)[1]
+            return -np.linalg.slogdet(problem.contrast_matrix.T @ C @ problem.contrast_matrix)[1]
         case "E":
             return 1 / np.linalg.eigvalsh(C)[-1]
         case "AVERAGE":
-            return np.trace(problem.aim.T @ C @ problem.aim)
+            return np.trace(problem.contrast_matrix.T @ C @ problem.contrast_matrix)
     if problem.kind == "xy-allocation":
         return max((a - b) @ C @ (a - b) for a in X for b in X)
     return max(t @ C @ t for t in problem.targets.take(np.arange(problem.targets.m)))

@@ -53,13 +53,13 @@ def criterion(problem, weights) -> float:
         case "D":
             return np.linalg.slogdet(A)[1]
         case "DS":
-            return -np.linalg.slogdet(problem.aim.T @ C @ problem.aim)[1]
+            return -np.linalg.slogdet(problem.contrast_matrix.T @ C @ problem.contrast_matrix)[1]
         case "E":
             return np.linalg.eigvalsh(A)[0]
         case "PHI2":
             return np.linalg.norm(C)
         case "AVERAGE":
-            return np.trace(problem.aim.T @ C @ problem.aim)
+            return np.trace(problem.contrast_matrix.T @ C @ problem.contrast_matrix)
     V = all_targets(problem)
     return np.einsum("ij,jk,ik->i", V, C, V).max()
 

@@ -695,7 +695,7 @@ def _vectors(witness: Any) -> list[list[fmpq]]:
 def _near_inverse(d: int, design: cd.Design, witness: Any) -> fmpq_mat:
     """P with PL = B, L the columns that the vectors B belong to, from where these are well-conditioned; any P is as valid."""
     canonical = design.canonical
-    L = canonical.problem.aim[:, witness.targets]
+    L = canonical.problem.contrast_matrix[:, witness.targets]
     size = np.abs(L).max(axis=1)
     size[size == 0] = 1.0
     near = _exact_matrix(np.linalg.pinv(L / size[:, None], rcond=1e-13))

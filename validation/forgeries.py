@@ -36,7 +36,7 @@ from exactly import Exact, double, rational
 from flint import arb, fmpq, fmpq_mat
 
 import convexdesign as cd
-from convexdesign.certificate import Witness, certify
+from convexdesign.certificate import DualCertificate, certify
 from convexdesign.problem import canonicalise
 from convexdesign.problemfile import load_problem, write_certificate
 from convexdesign.rigorous import check
@@ -506,7 +506,7 @@ def met(document: Document, times: int) -> float:
     own = certify(
         canonicalise(design.problem),
         design.weights,
-        Witness(np.array(witness["targets"]), np.array(witness["vectors"])),
+        DualCertificate(np.array(witness["targets"]), np.array(witness["vectors"])),
     )
     wanted = own.value / own.bound if own.bound else 1.0
     low, high = 0.0, 1.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from convexdesign.arguments import check_finite, numeric
 from convexdesign.arms.groups import repeat_per_response
-from convexdesign.arms.read import SMALLEST_POSITIVE, Rows, read_positive
+from convexdesign.arms.read import SMALLEST_POSITIVE, LabelledVectors, read_positive
 from convexdesign.arms.source import Arms, ArrayArms, ScaledArms
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats, Indices
@@ -64,7 +64,7 @@ def per_planned(held: Floats, planned: float) -> Floats:
     return np.asarray(share)
 
 
-def read_noise(source: Any, rows: Rows) -> Noise:
+def read_noise(source: Any, rows: LabelledVectors) -> Noise:
     """The noise of arms.
 
     A scalar or (n,): variance s_i of each response, S_i = s_i I; of several responses also (n, r): variances of independent
@@ -90,7 +90,7 @@ def read_noise(source: Any, rows: Rows) -> Noise:
     return Noise(noise, ArrayArms(whitened.reshape(-1, rows.d), rows.names, rows.responses), None)
 
 
-def _variances(source: Any, rows: Rows) -> Floats:
+def _variances(source: Any, rows: LabelledVectors) -> Floats:
     """Of several responses: variances (n,) or (n, r), or covariances (n, r, r), each variance positive."""
     n, r = rows.n, rows.responses
     values = numeric(_filled_noise(source, rows), "noise_variance")
@@ -117,7 +117,7 @@ def _variances(source: Any, rows: Rows) -> Floats:
     return _among_own(noise, rows.counts) if noise.ndim == 3 and rows.counts is not None else noise
 
 
-def variances_of(noise: Floats | None, rows: Rows) -> Floats:
+def variances_of(noise: Floats | None, rows: LabelledVectors) -> Floats:
     """The variance of every response, (n, r), from noise as `read_noise` returns it."""
     shape = (rows.n, rows.responses)
     if noise is None:
@@ -127,7 +127,7 @@ def variances_of(noise: Floats | None, rows: Rows) -> Floats:
     return np.broadcast_to(noise if noise.ndim == 2 else noise[:, None], shape)
 
 
-def _filled_noise(source: Any, rows: Rows) -> Any:
+def _filled_noise(source: Any, rows: LabelledVectors) -> Any:
     """The noise of arms with different numbers of responses, given one by one, filled up by ones where there is none."""
     if rows.counts is None or not isinstance(source, (list, tuple)) or np.ndim(source[0] if source else 0) == 0:
         return source

@@ -18,7 +18,16 @@ from convexdesign.errors import InputError
 from convexdesign.features.model import coded_alike, has_own_codes
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Rows", "aligned", "has_responses", "read_arms", "read_groups", "read_positive", "read_rows", "read_vector"]
+__all__ = [
+    "LabelledVectors",
+    "aligned",
+    "has_responses",
+    "read_arms",
+    "read_groups",
+    "read_positive",
+    "read_rows",
+    "read_vector",
+]
 
 # Below this many bytes an input is copied, so that a problem stays a value whatever happens to the array.
 COPY_BELOW = 64 * 2**20
@@ -28,7 +37,7 @@ ENCODE = "code it as a factor (features.model_matrix), or, where it names the ro
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LabelledVectors:
     """Arms or other vectors as given: rows in an array (n r, d), or a source; names of arms and columns where there were any.
 
     responses r: how many rows an arm has, 1 for ordinary vectors; counts (n,): how many of them are its own where that
@@ -65,13 +74,15 @@ class Rows:
         return self.held.reshape(self.n, self.responses, self.d).transpose(0, 2, 1)
 
     @property
-    def vectors(self) -> Rows:
+    def vectors(self) -> LabelledVectors:
         """The response vectors x_ik, arm by arm, each with its arm's name: ordinary vectors as they are."""
         if self.responses == 1:
             return self
         owner, number = self.places
         names = None if self.names is None else tuple(self.names[i] for i in owner.tolist())
-        return Rows(np.ascontiguousarray(self.source.take(np.arange(self.n))[owner * self.responses + number]), names)
+        return LabelledVectors(
+            np.ascontiguousarray(self.source.take(np.arange(self.n))[owner * self.responses + number]), names
+        )
 
     @property
     def places(self) -> tuple[Indices, Indices]:
@@ -95,7 +106,7 @@ class Rows:
         return int(self.held.shape[1]) if isinstance(self.held, np.ndarray) else self.held.d
 
 
-def read_arms(source: Any, counts: Sequence[int] | None = None) -> Rows:
+def read_arms(source: Any, counts: Sequence[int] | None = None) -> LabelledVectors:
     """Arms from whatever `read_rows` takes, or with several responses: an array (n, d, r), or a list of n matrices (d, r_i).
 
     Where r = 1 they are ordinary arms; of more responses a copy is held in memory. Matrices of different r_i are filled
@@ -107,7 +118,7 @@ def read_arms(source: Any, counts: Sequence[int] | None = None) -> Rows:
         return _read_groups(source, own) if source.ndim == 3 else read_rows(source, "arms")
     if has_responses(source):
         return _read_groups(*_filled_up(source))
-    return source if isinstance(source, Rows) else read_rows(source, "arms")
+    return source if isinstance(source, LabelledVectors) else read_rows(source, "arms")
 
 
 def read_groups(arms: Any) -> tuple[Floats, int]:
@@ -151,7 +162,7 @@ def _filled_up(matrices: Sequence[Any]) -> tuple[NDArray[Any], Indices | None]:
     return out, None if bool(np.all(counts == counts[0])) else counts
 
 
-def _read_groups(given: NDArray[Any], counts: Indices | None) -> Rows:
+def _read_groups(given: NDArray[Any], counts: Indices | None) -> LabelledVectors:
     values = numeric(given, "arms")
     if 0 in values.shape:
         raise InputError(
@@ -163,10 +174,10 @@ def _read_groups(given: NDArray[Any], counts: Indices | None) -> Rows:
     n, d, responses = values.shape
     held = np.array(values.transpose(0, 2, 1), dtype=float, order="C").reshape(n * responses, d)
     held.flags.writeable = False
-    return Rows(held, responses=responses, counts=counts)
+    return LabelledVectors(held, responses=responses, counts=counts)
 
 
-def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
+def read_rows(source: Any, what: str, width: int | None = None) -> LabelledVectors:
     """Read rows from an array, nested lists, a pandas or polars DataFrame, BlockArms or a Dask array.
 
     Arrays above 64 MB and memory maps are kept as they are, whatever their numeric type, and read block by block;
@@ -174,7 +185,7 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
     strings) become names. Raises InputError for anything that is not a finite, non-empty numeric matrix, naming the
     place; blocks made by a function or on a cluster are checked as they are made.
     """
-    if isinstance(source, Rows):
+    if isinstance(source, LabelledVectors):
         if source.responses > 1:
             raise InputError(
                 f"{what} have {source.responses} responses each, but this takes one vector each; only a DesignProblem takes "
@@ -185,7 +196,7 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
         source = DaskArms(source, what)
     if not isinstance(source, (np.ndarray, list, tuple)) and isinstance(source, Arms):
         _check_width(source.d, what, width)
-        return Rows(source, source.names)
+        return LabelledVectors(source, source.names)
     names = columns = None
     matrix = source if has_own_codes(source) else None
     if isinstance(source, (str, PathLike)):
@@ -219,7 +230,7 @@ def read_rows(source: Any, what: str, width: int | None = None) -> Rows:
         values = np.asarray(values, dtype=float)
     values = values.view()
     values.flags.writeable = False
-    return Rows(values, names, columns, matrix=matrix)
+    return LabelledVectors(values, names, columns, matrix=matrix)
 
 
 def _check_width(d: int, what: str, width: int | None) -> None:
@@ -227,7 +238,7 @@ def _check_width(d: int, what: str, width: int | None) -> None:
         raise InputError(f"{what} have {d} entries each, but the arms have {width}; they must agree")
 
 
-def aligned(arms: Rows, other: Rows, what: str) -> Rows:
+def aligned(arms: LabelledVectors, other: LabelledVectors, what: str) -> LabelledVectors:
     """The other rows with their columns in the order of the arms', where both name them; InputError listing both otherwise."""
     order = None
     recoded = coded_alike(arms.matrix, other.matrix, what)
@@ -240,7 +251,7 @@ def aligned(arms: Rows, other: Rows, what: str) -> Rows:
         return other
     values = np.ascontiguousarray(other.values[:, order])
     values.flags.writeable = False
-    return Rows(values, other.names, arms.columns)
+    return LabelledVectors(values, other.names, arms.columns)
 
 
 def read_vector(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from convexdesign.arms.read import Rows
+    from convexdesign.arms.read import LabelledVectors
     from convexdesign.estimation import Observations
 
 __all__ = ["estimate"]
@@ -95,7 +95,7 @@ def estimate(
 class Estimates:
     """Per arm: what was measured, variance with its interval, and the model's variance; why there is no model."""
 
-    rows: Rows
+    rows: LabelledVectors
     told: Observations
     variance: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -105,7 +105,7 @@ class Estimates:
     note: str
 
 
-def estimates(rows: Rows, told: Observations, delta: float, bounds: tuple[float, float] | None) -> Estimates:
+def estimates(rows: LabelledVectors, told: Observations, delta: float, bounds: tuple[float, float] | None) -> Estimates:
     """Both estimates; the intervals cut to what is known, the estimates moved into it."""
     import numpy as np
 

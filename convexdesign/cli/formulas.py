@@ -11,7 +11,7 @@ import numpy as np
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
-    from convexdesign.arms.read import Rows
+    from convexdesign.arms.read import LabelledVectors
     from convexdesign.features import ModelSpec
     from convexdesign.features.frame import ModelMatrix
     from convexdesign.matching import Listing
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["read_listed_settings", "read_settings"]
 
 
-def read_settings(paths: dict[str, Path], formula: str, dialect: dict[str, Any]) -> tuple[ModelSpec, dict[str, Rows]]:
+def read_settings(
+    paths: dict[str, Path], formula: str, dialect: dict[str, Any]
+) -> tuple[ModelSpec, dict[str, LabelledVectors]]:
     """The model matrix of each table; columns are the terms, names the settings ("a=1, b=-1") unless a file has names.
 
     All tables are coded as the arms are: levels of categories, centres and scales are theirs.
     """
-    from convexdesign.arms.read import Rows
+    from convexdesign.arms.read import LabelledVectors
     from convexdesign.tables.factors import read_factors
 
     tables = {name: read_factors(path, **dialect) for name, path in paths.items()}
@@ -34,7 +36,7 @@ def read_settings(paths: dict[str, Path], formula: str, dialect: dict[str, Any])
         columns = list(tables["arms"].columns if spec is None else spec.factors)
         matrix = coded(table, columns, paths[name], paths["arms"], spec or formula)
         spec = spec or matrix.spec
-        out[name] = Rows(np.ascontiguousarray(matrix.to_numpy()), names_of(table), tuple(matrix.columns))
+        out[name] = LabelledVectors(np.ascontiguousarray(matrix.to_numpy()), names_of(table), tuple(matrix.columns))
     assert spec is not None
     return spec, out
 

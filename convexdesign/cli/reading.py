@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from convexdesign.arms.read import Rows
+    from convexdesign.arms.read import LabelledVectors
     from convexdesign.cli.arguments import ProblemOptions
     from convexdesign.features import ModelSpec
     from convexdesign.problem import DesignProblem
@@ -289,7 +289,7 @@ class _Tables:
                 arguments[name] = value
         return KINDS[kind].constructor(arms, **arguments)
 
-    def tables(self, paths: dict[str, Path]) -> dict[str, Rows]:
+    def tables(self, paths: dict[str, Path]) -> dict[str, LabelledVectors]:
         """The tables of vectors: as they are, or the settings of factors taken through the formula."""
         if self.formula is None:
             return {name: self.rows(path) for name, path in paths.items()}
@@ -298,7 +298,7 @@ class _Tables:
         self.spec, rows = read_settings(paths, self.formula, self.text)
         return rows
 
-    def rows(self, path: Path) -> Rows:
+    def rows(self, path: Path) -> LabelledVectors:
         from convexdesign.tables.table import read_rows
 
         return read_rows(path, **self.text, header=self.header, names=self.names)
@@ -370,7 +370,7 @@ class _Tables:
 MOST_LEVELS, MOST_FACTORS = 5, 12
 
 
-def note_settings(arms: Rows) -> None:
+def note_settings(arms: LabelledVectors) -> None:
     """A note where named columns of a few levels each, without a constant, look like factors: their model has no intercept."""
     import numpy as np
 
@@ -389,17 +389,17 @@ def note_settings(arms: Rows) -> None:
     )
 
 
-def with_points(arms: Rows, points: NDArray[np.float64]) -> Rows:
+def with_points(arms: LabelledVectors, points: NDArray[np.float64]) -> LabelledVectors:
     """The arms and points (k, d) behind them, called as what they are where arms have names."""
     import numpy as np
 
-    from convexdesign.arms.read import Rows
+    from convexdesign.arms.read import LabelledVectors
 
     if arms.responses > 1:
         raise InputError(f"--add-points: the arms have {arms.responses} responses each, which a point does not state")
     added = tuple(f"added point {k + 1}" for k in range(points.shape[0]))
     names = None if arms.names is None else (*arms.names, *added)
-    return Rows(np.ascontiguousarray(np.vstack([arms.values, points])), names, arms.columns)
+    return LabelledVectors(np.ascontiguousarray(np.vstack([arms.values, points])), names, arms.columns)
 
 
 def exists(text: str) -> bool:

@@ -54,7 +54,7 @@ def component_of(problem: DesignProblem, best: float = 0.0) -> Component:
     if problem.criterion == Criterion.D:
         L = None
     elif problem.criterion == Criterion.AVERAGE:
-        L = np.asarray(problem.aim, dtype=float)
+        L = np.asarray(problem.contrast_matrix, dtype=float)
     else:
         L = problem.targets.take(np.array([0])).T
     return Component(problem.arms.d, L, problem.prior, best)

@@ -34,9 +34,9 @@ from convexdesign.criteria.smooth import CorrectiveSteps
 from convexdesign.errors import InputError
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
-from convexdesign.problem.held import UNIT
+from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = ["AverageForm", "AverageOracle", "AverageVariance"]
 
@@ -61,40 +61,40 @@ class AverageForm:
 
 
 class AverageOracle(CriterionOracle):
-    """tr(A^-1 M), with the columns of L = problem.aim."""
+    """tr(A^-1 M), with the columns of L = problem.contrast_matrix."""
 
     criterion = Criterion.AVERAGE
 
     def value(self, canonical: Canonical, columns: Floats, factor: Floats) -> tuple[float, int]:
-        return float(np.sum((factor.T @ canonical.problem.aim) ** 2)), -1
+        return float(np.sum((factor.T @ canonical.problem.contrast_matrix) ** 2)), -1
 
     def error_in_norms(self, canonical: Canonical, at: Evaluation, inverse: Inverse) -> float:
         return inverse.delta + 2.0 * inverse.row + inverse.row**2 + moments_error(canonical.problem, at.factor)
 
     def error_by_entries(self, canonical: Canonical, at: Evaluation, rounded: Rounded, in_norms: float) -> float:
         problem = canonical.problem
-        return float(rounded.errors(problem.aim.T).sum()) / at.value + moments_error(problem, at.factor)
+        return float(rounded.errors(problem.contrast_matrix.T).sum()) / at.value + moments_error(problem, at.factor)
 
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
         F = at.factor
-        vectors = (canonical.problem.aim.T @ F) @ F.T
+        vectors = (canonical.problem.contrast_matrix.T @ F) @ F.T
         return np.arange(vectors.shape[0]), vectors
 
     def numbered(self, problem: DesignProblem) -> int | None:
-        return int(problem.aim.shape[1])
+        return int(problem.contrast_matrix.shape[1])
 
     def joined(self, canonical: Canonical, targets: Indices, vectors: Floats) -> tuple[Indices, Floats]:
-        return summed_by_target(targets, vectors, canonical.problem.aim.shape[1])
+        return summed_by_target(targets, vectors, canonical.problem.contrast_matrix.shape[1])
 
     def bound(self, canonical: Canonical, targets: Indices, vectors: Floats, most: float) -> float:
         problem, B, g = canonical.problem, vectors, inner_product(vectors.shape[1])
-        L = problem.aim.T[targets]
+        L = problem.contrast_matrix.T[targets]
         hit = abs(float(np.sum(B * L))) - (g + L.shape[0] * UNIT) * float(np.sum(np.abs(B) * np.abs(L)))
         bound = max(hit, 0.0) ** 2 / most * (1.0 - min(moments_error(problem, canonical.basis), 1.0))
         return self.outwards(bound, B.shape[0])
 
-    def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: Witness) -> Floats:
-        return completed(canonical, at, B, aligned(B, best.targets, best, canonical.problem.aim.T))
+    def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: DualCertificate) -> Floats:
+        return completed(canonical, at, B, aligned(B, best.targets, best, canonical.problem.contrast_matrix.T))
 
     smooth_form = AverageForm()
 
@@ -106,17 +106,19 @@ class AverageOracle(CriterionOracle):
     def formulations(self, canonical: Canonical) -> Mapping[str, Formulation]:
         from convexdesign.criteria.average_program import average_variance
 
-        aim = canonical.aim / np.linalg.norm(canonical.aim)  # the unit of the variance is free
-        r, k, prior, responses = canonical.rank, aim.shape[1], canonical.prior, canonical.problem.responses
+        contrast_matrix = canonical.contrast_matrix / np.linalg.norm(
+            canonical.contrast_matrix
+        )  # the unit of the variance is free
+        r, k, prior, responses = canonical.rank, contrast_matrix.shape[1], canonical.prior, canonical.problem.responses
         return {
             "matrix-fractional": Formulation(
-                lambda U, _, W: average_variance(U, aim, prior, W, responses),
+                lambda U, _, W: average_variance(U, contrast_matrix, prior, W, responses),
                 lambda n, _: program_size("average", n, r, columns=k),
             )
         }
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
-        return AverageVariance(canonical.aim @ canonical.aim.T)
+        return AverageVariance(canonical.contrast_matrix @ canonical.contrast_matrix.T)
 
     def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
         moments = prover.moments(held)
@@ -135,8 +137,8 @@ class AverageOracle(CriterionOracle):
 
 def _exact_vectors(prover: ExactProver, moments: Any, held: ExactDesign) -> list[Floats]:
     """Vectors that may prove a good bound: the witness's, and those of the design itself."""
-    aim = prover.canonical.problem.aim
-    out = [moments.vectors(aim, prover.targets, prover.scaled_vectors)] if prover.targets.size else []
+    contrast_matrix = prover.canonical.problem.contrast_matrix
+    out = [moments.vectors(contrast_matrix, prover.targets, prover.scaled_vectors)] if prover.targets.size else []
     columns = midpoints(moments.factor)
     if held.dependence is None:
         out.append((held.F @ (held.F.T @ columns)).T)
@@ -166,13 +168,13 @@ def summed_by_target(targets: Indices, vectors: Floats, count: int) -> tuple[Ind
 
 def moments_error(problem: DesignProblem, factor: Floats) -> float:
     """The share of |F'L|^2 that the rounding of L, M = LL', may amount to: for roots that had to be computed."""
-    whole = float(np.linalg.norm(factor.T @ problem.aim))
+    whole = float(np.linalg.norm(factor.T @ problem.contrast_matrix))
     if problem.kind == "i-optimal":
-        size = np.linalg.norm(problem.aim, axis=1)
+        size = np.linalg.norm(problem.contrast_matrix, axis=1)
         return 32 * inner_product(len(size)) * float(np.linalg.norm(np.abs(factor).T @ size)) / whole
     if problem.moments is not None:
         # M - LL' with twice the digits, and the rounding of M: |tr F'EF| <= sum_ij |E_ij| (|F||F|')_ij.
-        high, low = in_two_parts(problem.aim, np.ascontiguousarray(problem.aim.T))
+        high, low = in_two_parts(problem.contrast_matrix, np.ascontiguousarray(problem.contrast_matrix.T))
         E = np.abs((problem.moments - high) - low) + 2 * UNIT * np.abs(problem.moments)
         seen = np.abs(factor) @ np.abs(factor).T
         return float(np.vdot(E, seen)) / whole**2

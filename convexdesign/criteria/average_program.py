@@ -21,12 +21,12 @@ __all__ = ["average_variance"]
 
 def average_variance(
     arms: Floats,
-    aim: Floats,
+    contrast_matrix: Floats,
     prior: Floats | None = None,
     constrain: Constrain | None = None,
     responses: int = 1,
 ) -> Program:
-    """min tr(L' A(w)^-1 L)  subject to  A(w) = A0 + sum_i w_i u_i u_i',  w in W;  M = LL', L = aim (r, k).
+    """min tr(L' A(w)^-1 L)  subject to  A(w) = A0 + sum_i w_i u_i u_i',  w in W;  M = LL', L = contrast_matrix L (r, k).
 
     `matrix_frac(L, A)` is tr(L'A^-1L), jointly convex in L and A: the trace of the INVERSE. (The trace of A itself is
     linear in w and puts all weight on the longest arm: another criterion, and a useless one.)
@@ -38,19 +38,19 @@ def average_variance(
     """
     w, members = simplex(len(arms) // responses, constrain)
     A, definition = information(arms, prior, w)
-    problem = cp.Problem(cp.Minimize(cp.matrix_frac(aim, A)), [*definition, *members])
+    problem = cp.Problem(cp.Minimize(cp.matrix_frac(contrast_matrix, A)), [*definition, *members])
 
     def vectors() -> Floats:
-        root = psd_root(price_of_information(definition[0].dual_value, aim.shape[0]))
+        root = psd_root(price_of_information(definition[0].dual_value, contrast_matrix.shape[0]))
         if not np.all(np.isfinite(root)):
-            return np.full(aim.T.shape, np.nan)
-        left, _, right = np.linalg.svd(root @ aim, full_matrices=False)
+            return np.full(contrast_matrix.T.shape, np.nan)
+        left, _, right = np.linalg.svd(root @ contrast_matrix, full_matrices=False)
         return np.asarray((root @ left @ right).T)
 
     return Program(
         problem,
         weights=lambda: normalised(w.value),
-        multipliers=lambda: np.ones(aim.shape[1]),
+        multipliers=lambda: np.ones(contrast_matrix.shape[1]),
         vectors=vectors,
         value=lambda: float(problem.objective.value),
     )

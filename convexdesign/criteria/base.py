@@ -13,8 +13,8 @@ with a subclass and put it into THE table (`convexdesign.criteria`); whoever nee
 Which method solves a criterion follows from these: "conic" where there are formulations, "frank-wolfe" where there is a
 corrective step, and so on. Nobody else lists criteria or compares them.
 
-Coordinates: `canonical.problem` holds arms y_i, targets v_j and the aim L (d, k) (columns l_j) in its coordinates R^d; whitened
-coordinates are W'y, W = canonical.basis (d, r). A factor F (d, k) has FF' = A(w)^+ on the range of A(w).
+Coordinates: `canonical.problem` holds arms y_i, targets v_j and the contrast matrix L (d, k) (columns l_j) in its own R^d;
+whitened coordinates are W'y, W = canonical.basis (d, r). A factor F (d, k) has FF' = A(w)^+ on the range of A(w).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.sensitivities import Sensitivities
 from convexdesign.criteria.smooth import CorrectiveSteps, SmoothForm
 from convexdesign.problem import Canonical, Criterion, DesignProblem
-from convexdesign.problem.held import UNIT
 from convexdesign.problem.kinds import Kind
+from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = ["CriterionOracle"]
 
@@ -104,7 +104,7 @@ class CriterionOracle(ABC):
         """The derivatives at weights that measure what is wanted; this one is for smooth criteria."""
         return Derivatives(canonical, at, self.dual_vectors(canonical, at)[1].T)
 
-    def sensitivities(self, canonical: Canonical, at: Evaluation, best: Witness | None) -> Sensitivities:
+    def sensitivities(self, canonical: Canonical, at: Evaluation, best: DualCertificate | None) -> Sensitivities:
         """Sensitivities of the arms and their bound at weights evaluated by `at`, from vectors that the weights suggest.
 
         best: what proves the bound on the optimum, where it is known, in the coordinates of `canonical.problem`.
@@ -114,7 +114,7 @@ class CriterionOracle(ABC):
         values = canonical.problem.arms.quadratic(np.ascontiguousarray(vectors))
         return Sensitivities(values, float(slopes.levels[0]))
 
-    def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: Witness) -> Floats:
+    def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: DualCertificate) -> Floats:
         """B (d, k) with the part in the null space of A(w), which a singular design leaves open, as in the witness."""
         return B
 

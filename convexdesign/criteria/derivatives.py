@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response, squared_norms
 from convexdesign.arms.source import per_arm
-from convexdesign.criteria.balance import Balance
 from convexdesign.criteria.evaluation import OUTSIDE_TOLERANCE, Evaluation
+from convexdesign.criteria.matrix_game import MixedStrategies
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
 
@@ -74,7 +74,7 @@ class Derivatives:
         logarithmic = self.canonical.problem.criterion.logarithmic
         return np.array([(float(self.vectors.shape[1]) if logarithmic else self.at.value) - np.trace(self.held)])
 
-    def mixture(self) -> Balance | None:
+    def mixture(self) -> MixedStrategies | None:
         """The mix of arms with the steepest descent, where several parts decide and one arm alone may not help them all."""
         return None
 

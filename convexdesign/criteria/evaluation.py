@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from convexdesign.problem.held import UNIT
+from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats
 
 __all__ = ["OUTSIDE_TOLERANCE", "Evaluation", "Inverse", "Rounded", "inner_product"]

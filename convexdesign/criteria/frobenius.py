@@ -37,8 +37,8 @@ from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.program_size import ProgramSize
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.common import Common, spelt_out
-from convexdesign.problem.held import UNIT
 from convexdesign.problem.kinds import Kind
+from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["FROBENIUS", "FrobeniusNorm", "FrobeniusOracle", "phi2_optimal"]
@@ -101,24 +101,24 @@ class FrobeniusOracle(CriterionOracle):
     }
 
     def value(self, canonical: Canonical, columns: Floats, factor: Floats) -> tuple[float, int]:
-        image = factor.T @ canonical.problem.aim
+        image = factor.T @ canonical.problem.contrast_matrix
         return float(np.linalg.norm(image.T @ image)), -1
 
     def error_in_norms(self, canonical: Canonical, at: Evaluation, inverse: Inverse) -> float:
         # Every z'Kz is off by this share at most, hence K in the order of psd matrices, hence its norm. The product that makes
         # K rounds by the size of |F'L|_F^2 = tr K, which is at most the root of its order times |K|_F.
-        own = 4 * sum(at.factor.shape) * UNIT * np.sqrt(canonical.problem.aim.shape[1])
+        own = 4 * sum(at.factor.shape) * UNIT * np.sqrt(canonical.problem.contrast_matrix.shape[1])
         return float(inverse.delta + 2.0 * inverse.row + inverse.row**2 + own)
 
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
-        image = at.factor.T @ canonical.problem.aim
+        image = at.factor.T @ canonical.problem.contrast_matrix
         # K = V diag(s^2) V', and S^(1/2) = V diag(s) V' / |K|^(1/2).
         left, s, right = np.linalg.svd(image, full_matrices=False)
         vectors = at.factor @ (left * s**2) @ right / np.sqrt(np.linalg.norm(s**2))
         return np.arange(vectors.shape[1]), vectors.T
 
     def bound(self, canonical: Canonical, targets: Indices, vectors: Floats, most: float) -> float:
-        L, size = canonical.problem.aim, np.abs(vectors)
+        L, size = canonical.problem.contrast_matrix, np.abs(vectors)
         off = inner_product(size.shape[1]) * float(np.linalg.norm(size @ np.abs(L)))
         sigma = np.linalg.svd(vectors @ L, compute_uv=False)
         off += 16 * max(vectors.shape) * UNIT * float(sigma[0])
@@ -127,9 +127,9 @@ class FrobeniusOracle(CriterionOracle):
     def formulations(self, canonical: Canonical) -> Mapping[str, Formulation]:
         from convexdesign.criteria import program
 
-        size = float(np.linalg.norm(canonical.aim))
-        aim, prior, k = canonical.aim / size, canonical.prior, canonical.problem.responses
-        r, s = aim.shape
+        size = float(np.linalg.norm(canonical.contrast_matrix))
+        contrast_matrix, prior, k = canonical.contrast_matrix / size, canonical.prior, canonical.problem.responses
+        r, s = contrast_matrix.shape
 
         def build(arms: Floats, _: Indices, constrain: program.Constrain | None) -> program.Program:
             """min t subject to [[A(w), L], [L', Z]] psd, |Z|_F <= t: Z is at least L'A^-1L, and the norm grows with Z."""
@@ -138,15 +138,15 @@ class FrobeniusOracle(CriterionOracle):
             w, members = program.simplex(len(arms) // k, constrain)
             A, definition = program.information(arms, prior, w)
             Z = cp.Variable((s, s), symmetric=True, name="Z")
-            fits = cp.bmat([[A, aim], [aim.T, Z]]) >> 0
+            fits = cp.bmat([[A, contrast_matrix], [contrast_matrix.T, Z]]) >> 0
             problem = cp.Problem(cp.Minimize(cp.norm(Z, "fro")), [fits, *definition, *members])
 
             def vectors() -> Floats:
                 # The multiplier of A is Q = BB'; B = Q^(1/2) O with the rotation that makes B'L symmetric.
                 root = program.psd_root(program.price_of_information(definition[0].dual_value, r))
                 if not np.all(np.isfinite(root)):
-                    return np.full(aim.T.shape, np.nan)
-                left, _, right = np.linalg.svd(root @ aim, full_matrices=False)
+                    return np.full(contrast_matrix.T.shape, np.nan)
+                left, _, right = np.linalg.svd(root @ contrast_matrix, full_matrices=False)
                 return np.asarray((root @ left @ right).T)
 
             return program.Program(
@@ -161,7 +161,7 @@ class FrobeniusOracle(CriterionOracle):
         return {"sdp": Formulation(build, lambda n, _: ProgramSize("sdp", n, r, n * nonzeros, r + s, 1))}
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
-        return FrobeniusNorm(canonical.aim)
+        return FrobeniusNorm(canonical.contrast_matrix)
 
     def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
         """The norm of the inverse in balls; the bound with the T of the proof in doubles, for any T is as good as any other."""

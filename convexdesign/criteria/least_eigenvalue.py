@@ -1,7 +1,8 @@
 """The least eigenvalue, max lambda_min(A(w)): E-optimality, the worst variance over all combinations of length one.
 
 Bound, for any b_j: lambda_min(A*) <= sum_j b_j'A*b_j / sum_j |b_j|^2, whose numerator is at most
-sum_j b_j'A0b_j + h_W(sum_j (b_j'y_i)^2); lengths in the coordinates as given: |L'b|, L = problem.aim the identity there.
+sum_j b_j'A0b_j + h_W(sum_j (b_j'y_i)^2); lengths in the coordinates as given: |L'b|, L the
+contrast matrix, the identity there.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from convexdesign.criteria.sensitivities import Sensitivities
 from convexdesign.criteria.worst_target import Minimax, SphereTargets
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = ["LeastEigenvalueOracle"]
 
@@ -36,18 +37,18 @@ class LeastEigenvalueOracle(CriterionOracle):
     criterion = Criterion.E
 
     def value(self, canonical: Canonical, columns: Floats, factor: Floats) -> tuple[float, int]:
-        return float(np.linalg.norm(factor.T @ canonical.problem.aim, 2) ** -2), -1
+        return float(np.linalg.norm(factor.T @ canonical.problem.contrast_matrix, 2) ** -2), -1
 
     def error_in_norms(self, canonical: Canonical, at: Evaluation, inverse: Inverse) -> float:
         return float(inverse.delta + 4.0 * inverse.row * np.sqrt(at.factor.shape[1]))
 
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
         F = at.factor
-        _, size, right = np.linalg.svd(canonical.problem.aim.T @ F, full_matrices=False)
+        _, size, right = np.linalg.svd(canonical.problem.contrast_matrix.T @ F, full_matrices=False)
         return np.arange(1), (F @ right[:1].T / size[0]).T
 
     def bound(self, canonical: Canonical, targets: Indices, vectors: Floats, most: float) -> float:
-        L, g = canonical.problem.aim, inner_product(vectors.shape[1])
+        L, g = canonical.problem.contrast_matrix, inner_product(vectors.shape[1])
         hits = np.abs(vectors @ L) - g * (np.abs(vectors) @ np.abs(L))
         total = float(np.sum(np.maximum(hits, 0.0) ** 2))
         return self.outwards(most / total if total > 0 else np.inf, vectors.shape[0])
@@ -55,16 +56,16 @@ class LeastEigenvalueOracle(CriterionOracle):
     def derivatives(self, canonical: Canonical, at: Evaluation) -> Derivatives:
         return LeastEigenvectors(canonical, at, np.empty((0, 0)))
 
-    def sensitivities(self, canonical: Canonical, at: Evaluation, best: Witness | None) -> Sensitivities:
+    def sensitivities(self, canonical: Canonical, at: Evaluation, best: DualCertificate | None) -> Sensitivities:
         problem = canonical.problem
         U = self.derivatives(canonical, at).vectors
         mixes = [U[:, :1]]
         if best is not None:
             B = best.vectors.T
-            mixes += [U @ ((problem.aim.T @ U).T @ (problem.aim.T @ B)), B]
+            mixes += [U @ ((problem.contrast_matrix.T @ U).T @ (problem.contrast_matrix.T @ B)), B]
         found = []
         for mix in mixes:
-            size = float(np.linalg.norm(problem.aim.T @ mix))
+            size = float(np.linalg.norm(problem.contrast_matrix.T @ mix))
             if size > 0:
                 W = mix / size
                 held = 0.0 if problem.prior is None else float(np.einsum("ik,ij,jk->", W, problem.prior, W))
@@ -82,7 +83,7 @@ class LeastEigenvalueOracle(CriterionOracle):
     def formulations(self, canonical: Canonical) -> Mapping[str, Formulation]:
         from convexdesign.criteria.least_eigenvalue_program import least_eigenvalue
 
-        metric = canonical.aim @ canonical.aim.T
+        metric = canonical.contrast_matrix @ canonical.contrast_matrix.T
         metric /= np.linalg.norm(metric, 2)  # the unit of lambda is free, and solvers want it near one
         r, prior, k = canonical.rank, canonical.prior, canonical.problem.responses
         return {
@@ -92,7 +93,7 @@ class LeastEigenvalueOracle(CriterionOracle):
         }
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
-        return Minimax(SphereTargets(canonical.aim))
+        return Minimax(SphereTargets(canonical.contrast_matrix))
 
     def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
         """lambda_min(A) >= lam by elimination on A - lam I; lambda_min(A) <= v'Av / v'v and v'v / v'A^-1v for any v."""
@@ -122,10 +123,10 @@ class LeastEigenvectors(Derivatives):
     @cached_property
     def vectors(self) -> Floats:
         """Eigenvectors (d, k), orthonormal as given, with multiplicity k up to TIE."""
-        aim, at = self.canonical.problem.aim, self.at
+        contrast_matrix, at = self.canonical.problem.contrast_matrix, self.at
         if at.null.shape[1]:
-            return np.asarray(at.null @ np.linalg.inv(np.linalg.qr(aim.T @ at.null, mode="r")))
-        _, size, right = np.linalg.svd(aim.T @ at.factor, full_matrices=False)
+            return np.asarray(at.null @ np.linalg.inv(np.linalg.qr(contrast_matrix.T @ at.null, mode="r")))
+        _, size, right = np.linalg.svd(contrast_matrix.T @ at.factor, full_matrices=False)
         least = size**2 >= (1.0 - TIE) * size[0] ** 2
         return np.asarray(at.factor @ (right[least].T / size[least]))
 

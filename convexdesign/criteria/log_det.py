@@ -39,9 +39,9 @@ from convexdesign.criteria.sensitivities import completed
 from convexdesign.criteria.smooth import CorrectiveSteps
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.coordinates import amplification
-from convexdesign.problem.held import UNIT
+from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = ["InterestForm", "InterestOracle", "LogDetForm", "LogDetOracle", "Volume"]
 
@@ -174,21 +174,21 @@ class LogDetOracle(_LogDeterminant):
 
 
 class InterestOracle(_LogDeterminant):
-    """log det (K'A^-K)^-1, K = problem.aim."""
+    """log det (K'A^-K)^-1, K = problem.contrast_matrix."""
 
     criterion = Criterion.DS
 
     def value(self, canonical: Canonical, columns: Floats, factor: Floats) -> tuple[float, int]:
         # Elimination, not eigenvalues: the columns of K may be in units that differ by any factor.
-        image = factor.T @ canonical.problem.aim
+        image = factor.T @ canonical.problem.contrast_matrix
         size = np.linalg.norm(image, axis=0)
         return -_squared_volume(image / size) - 2.0 * float(np.log(size).sum()), -1
 
     def dimension(self, canonical: Canonical) -> int:
-        return int(canonical.problem.aim.shape[1])
+        return int(canonical.problem.contrast_matrix.shape[1])
 
     def error_in_norms(self, canonical: Canonical, at: Evaluation, inverse: Inverse) -> float:
-        image = at.factor.T @ canonical.problem.aim
+        image = at.factor.T @ canonical.problem.contrast_matrix
         image = image / np.linalg.norm(image, axis=0)
         least = float(np.linalg.svd(image, compute_uv=False)[-1])
         # The second is for the triangular factor that the determinant is read from.
@@ -198,7 +198,7 @@ class InterestOracle(_LogDeterminant):
         return float(inverse.delta + (4.0 * inverse.row + own) * np.sqrt(image.shape[1]) / least)
 
     def error_by_entries(self, canonical: Canonical, at: Evaluation, rounded: Rounded, in_norms: float) -> float:
-        F, K, N = at.factor, canonical.problem.aim, rounded.N
+        F, K, N = at.factor, canonical.problem.contrast_matrix, rounded.N
         image = F.T @ K
         scale = np.linalg.norm(image, axis=0)
         if not scale.min() > 0:
@@ -212,16 +212,16 @@ class InterestOracle(_LogDeterminant):
 
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
         # With F'K = QS, S square: CK(K'CK)^(-1/2) = FQ up to a rotation.
-        vectors = at.factor @ np.linalg.qr(at.factor.T @ canonical.problem.aim)[0]
+        vectors = at.factor @ np.linalg.qr(at.factor.T @ canonical.problem.contrast_matrix)[0]
         return np.arange(vectors.shape[1]), vectors.T
 
     def _overlap(self, canonical: Canonical, B: Floats) -> tuple[Floats, Floats, float]:
-        K = canonical.problem.aim
+        K = canonical.problem.contrast_matrix
         return B @ K, np.abs(B) @ np.abs(K), 0.0
 
-    def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: Witness) -> Floats:
+    def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: DualCertificate) -> Floats:
         # B = L(K'B) with L'K = I: it is L that is open, and the witness H has one too, H(K'H)^-1.
-        K = canonical.problem.aim
+        K = canonical.problem.contrast_matrix
         L, wanted = (np.asarray(np.linalg.solve(C.T @ K, C.T).T, dtype=float) for C in (B, best.vectors.T))
         return completed(canonical, at, L, wanted) @ (K.T @ B)
 
@@ -232,7 +232,7 @@ class InterestOracle(_LogDeterminant):
         from convexdesign.criteria.log_det_programs import interest_log_det
 
         # Only the span of what is of interest matters for the weights, and solvers want it orthonormal.
-        interest = np.linalg.qr(canonical.aim / np.abs(canonical.aim).max(axis=0))[0]
+        interest = np.linalg.qr(canonical.contrast_matrix / np.abs(canonical.contrast_matrix).max(axis=0))[0]
         r, s, prior, k = canonical.rank, interest.shape[1], canonical.prior, canonical.problem.responses
         return {
             "log-det": Formulation(
@@ -242,11 +242,11 @@ class InterestOracle(_LogDeterminant):
         }
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
-        return Volume(canonical.aim)
+        return Volume(canonical.contrast_matrix)
 
     def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
         """log det A_s* <= s log(tr(H'A*H)/s) - 2 log|det K'H|, H the vectors as columns, K the combinations of interest."""
-        K = prover.rows(prover.canonical.problem.aim.T)
+        K = prover.rows(prover.canonical.problem.contrast_matrix.T)
         s = K.n
         if held.first_outside(K) is not None:
             prover.refuse_outside(K, prover.noun)

@@ -16,7 +16,6 @@ import numpy as np
 
 from convexdesign.arms.groups import squared_projections
 from convexdesign.balls import ball, ball_matrix, diagonal_products, down
-from convexdesign.criteria.balance import Balance, balance
 from convexdesign.criteria.base import CriterionOracle, Found
 from convexdesign.criteria.derivatives import TIE, Derivatives, outside_range
 from convexdesign.criteria.enclosure import ExactDesign, ExactProver, Proof, share
@@ -24,6 +23,7 @@ from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.log_det import log_det_formulation
+from convexdesign.criteria.matrix_game import MixedStrategies, matrix_game
 from convexdesign.criteria.program_size import ProgramSize, program_size
 from convexdesign.criteria.sensitivities import Sensitivities, aligned, completed
 from convexdesign.criteria.smooth import CorrectiveSteps
@@ -31,7 +31,7 @@ from convexdesign.criteria.worst_target import Minimax, TransformedTargets
 from convexdesign.errors import SolverError
 from convexdesign.problem import Canonical, Criterion, DesignProblem, PairTargets
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = ["MinimaxOracle"]
 
@@ -88,7 +88,7 @@ class MinimaxOracle(CriterionOracle):
     def derivatives(self, canonical: Canonical, at: Evaluation) -> Derivatives:
         return TiedTargets(canonical, at, np.empty((0, 0)))
 
-    def sensitivities(self, canonical: Canonical, at: Evaluation, best: Witness | None) -> Sensitivities:
+    def sensitivities(self, canonical: Canonical, at: Evaluation, best: DualCertificate | None) -> Sensitivities:
         problem = canonical.problem
         entries = canonical.rank * (canonical.rank + 1) // 2
         index = problem.targets.worst(at.factor, min(TARGETS_PER_ENTRY * entries, MOST_TARGETS))[0]
@@ -102,7 +102,7 @@ class MinimaxOracle(CriterionOracle):
         if best is not None:
             B = completed(canonical, at, B, aligned(B, index, best, V))
         held = np.zeros(index.size) if problem.prior is None else np.einsum("ji,jk,ki->i", B, problem.prior, B)
-        mu = balance(problem.arms, B, held, values**2, np.zeros(problem.n_arms, dtype=bool)).multipliers
+        mu = matrix_game(problem.arms, B, held, values**2, np.zeros(problem.n_arms, dtype=bool)).multipliers
         mu *= at.value**2 / float(mu @ values**2)
         return Sensitivities(problem.arms.quadratic(B * np.sqrt(mu)), at.value - float(mu @ held))
 
@@ -203,12 +203,12 @@ class TiedTargets(Derivatives):
         image = self.canonical.problem.targets.take(self.tied) @ self.at.factor
         return np.asarray(np.einsum("ij,ij->i", image, image) - np.diag(self.held))
 
-    def mixture(self) -> Balance | None:
+    def mixture(self) -> MixedStrategies | None:
         if self.parts == 1:
             return None
         held, wanted = np.diag(self.held), np.ones(self.parts)
         try:
-            return balance(
+            return matrix_game(
                 self.canonical.problem.arms, self.vectors, held, wanted, outside_range(self.canonical, self.at)
             )
         except SolverError:

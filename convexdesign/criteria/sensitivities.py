@@ -9,7 +9,7 @@ import numpy as np
 from convexdesign.criteria.evaluation import Evaluation
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = ["Sensitivities", "aligned", "completed"]
 
@@ -22,7 +22,7 @@ class Sensitivities:
     bound: float
 
 
-def aligned(B: Floats, index: Indices, best: Witness, V: Floats) -> Floats:
+def aligned(B: Floats, index: Indices, best: DualCertificate, V: Floats) -> Floats:
     """For each column b of B (d, m), the witness's vector for the same target, with the same b'v; b where it has none."""
     out = B.copy()
     where = {int(j): row for row, j in enumerate(best.targets)}

@@ -16,7 +16,7 @@ Found = TypeVar("Found", covariant=True)
 
 
 class SmoothForm(Protocol):
-    """A smooth criterion, to be minimised, at some weights; L (r, k): the aim in coordinates where A = I.
+    """A smooth criterion, to be minimised, at some weights; L (r, k): the contrast matrix in coordinates where A = I.
 
     An arm with several responses is several columns z, over whose pairs the Hessian is summed.
     """
@@ -46,7 +46,7 @@ class CorrectiveSteps(Protocol[Found]):
         ...
 
     def average_variance(self) -> Found:
-        """For tr(A^-1 LL'), L the aim."""
+        """For tr(A^-1 LL'), L the contrast matrix."""
         ...
 
     def two_sided(self) -> Found:

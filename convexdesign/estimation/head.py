@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arguments import real, shown
-from convexdesign.arms.read import Rows, read_rows
+from convexdesign.arms.read import LabelledVectors, read_rows
 from convexdesign.errors import InputError
 from convexdesign.estimation.asktell import Resumable
 from convexdesign.estimation.error_bound import (
@@ -46,7 +46,7 @@ class HeadPlan:
 
     Parameters
     ----------
-    arms : Rows
+    arms : LabelledVectors
         What can be measured.
     weights_1, weights_2 : array, shape (n,)
         Proportions of stage 1 (G-optimal over the arms) and stage 2 (over their phi).
@@ -54,7 +54,7 @@ class HeadPlan:
         Arms and phi in coordinates of their spans.
     """
 
-    arms: Rows
+    arms: LabelledVectors
     weights_1: Floats
     weights_2: Floats
     rows_1: Floats

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arguments import and_more, flag, generator, instance, is_one_of, probability, shown, whole
-from convexdesign.arms.read import Rows, read_rows
+from convexdesign.arms.read import LabelledVectors, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation.asktell import AskTell
 from convexdesign.estimation.error_bound import variance_range
@@ -49,7 +49,7 @@ class VarianceModel:
     ----------
     estimator : str
         What made it.
-    arms : Rows
+    arms : LabelledVectors
         What was measured.
     variances : array, shape (n_arms,)
         Of the arms, x'Sigma x clipped to variance_bounds where they were given.
@@ -75,7 +75,7 @@ class VarianceModel:
     """
 
     estimator: str
-    arms: Rows
+    arms: LabelledVectors
     variances: Floats
     unclipped: Floats
     Sigma: Floats
@@ -220,7 +220,7 @@ class VarianceEstimator(AskTell):
 
 def fit_variance_model(
     estimator: str,
-    arms: Rows,
+    arms: LabelledVectors,
     counts: Counts,
     squares: Floats,
     *,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.certificate import Witness
+from convexdesign.certificate import DualCertificate
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, SolverError
 from convexdesign.experiment.bounded import bounded
@@ -77,7 +77,7 @@ class Designer:
     def _attempt(self, canonical: Canonical, method: str, tol: float) -> Design | None:
         problem = canonical.problem
 
-        def work() -> tuple[Floats, Witness | None]:
+        def work() -> tuple[Floats, DualCertificate | None]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is judged here
                 found = solve(canonical.given, method=method, tol=tol, time_limit=self.seconds)
@@ -111,7 +111,7 @@ class Designer:
         self.attempts.append(SolverAttempt(problem.kind, method, known, failure))
 
 
-def _judged(canonical: Canonical, weights: Any, witness: Witness | None, method: str, tol: float) -> Design:
+def _judged(canonical: Canonical, weights: Any, witness: DualCertificate | None, method: str, tol: float) -> Design:
     """Weights, wherever they come from, with a certificate computed here. SolverError where they are no weights."""
     w = np.asarray(weights, dtype=float)
     if w.shape != (canonical.problem.arms.n,) or not np.isfinite(w).all() or w.min() < 0 or not w.sum() > 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.algorithms import ALGORITHMS, algorithm_of
-from convexdesign.arms.read import Rows, read_rows
+from convexdesign.arms.read import LabelledVectors, read_rows
 from convexdesign.digest import array_digest
 from convexdesign.errors import DamagedStoreError, InputError
 from convexdesign.identification import BestArm, Identifier, LevelSet
@@ -103,18 +103,18 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-def _rows(rows: Rows) -> dict[str, Any]:
+def _rows(rows: LabelledVectors) -> dict[str, Any]:
     values = np.asarray(rows.values, dtype=float)
     names, columns = (None if labels is None else list(labels) for labels in (rows.names, rows.columns))
     return {"values": values.tolist(), "names": names, "columns": columns, "digest": array_digest(values, short=True)}
 
 
-def _rows_from(record: dict[str, Any]) -> Rows:
+def _rows_from(record: dict[str, Any]) -> LabelledVectors:
     rows = read_rows(record["values"], "arms")
     if array_digest(rows.values, short=True) != record["digest"]:
         raise DamagedStoreError("the arms of the store are not those of its digest")
     names, columns = (None if labels is None else tuple(labels) for labels in (record["names"], record["columns"]))
-    return Rows(rows.values, names, columns)
+    return LabelledVectors(rows.values, names, columns)
 
 
 def _objective(objective: Objective) -> dict[str, Any]:

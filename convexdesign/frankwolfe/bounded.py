@@ -89,7 +89,7 @@ def _seconds_per_step(n: int, r: int) -> float:
 def within_bounds(
     arms: Floats,
     form: SmoothForm,
-    aim: Floats,
+    contrast_matrix: Floats,
     lower: Floats,
     upper: Floats,
     tol: float,
@@ -100,7 +100,7 @@ def within_bounds(
 ) -> Bounded:
     """The best weights between lower (n,) and upper (n,), to a relative gap of tol or as far as steps lead.
 
-    arms (n responses, r), which with the prior (r, r) span; aim (r, k): L or K, for D anything. stop is
+    arms (n responses, r), which with the prior (r, r) span; contrast_matrix L (r, k): L or K, for D anything. stop is
     asked before each step. Raises LinAlgError where the arms that may have weight do not span.
     """
     upper = np.minimum(upper, 1.0)
@@ -109,7 +109,7 @@ def within_bounds(
     free = upper - lower > NO_ROOM
     if not free.any() or not NO_ROOM < share < 1.0 - NO_ROOM:
         return Bounded(start / start.sum(), 0.0, 0)
-    task = _Task(arms, form, aim, lower, upper, prior, free)
+    task = _Task(arms, form, contrast_matrix, lower, upper, prior, free)
     state = task.at(start[free])
     if state is None:
         raise np.linalg.LinAlgError("the arms that may have weight do not span their space")
@@ -158,13 +158,13 @@ class _Task:
         self,
         arms: Floats,
         form: SmoothForm,
-        aim: Floats,
+        contrast_matrix: Floats,
         lower: Floats,
         upper: Floats,
         prior: Floats | None,
         free: NDArray[np.bool_],
     ):
-        self.form, self.aim, self.free = form, aim, free
+        self.form, self.contrast_matrix, self.free = form, contrast_matrix, free
         self.k = len(arms) // free.size
         self.columns = np.ascontiguousarray(arms[repeat_per_response(free, arms)].T)
         fixed = np.where(free, 0.0, lower)
@@ -184,7 +184,8 @@ class _Task:
         except np.linalg.LinAlgError:
             return None
         Z, L = (
-            scipy.linalg.solve_triangular(factor, X, lower=True, check_finite=False) for X in (self.columns, self.aim)
+            scipy.linalg.solve_triangular(factor, X, lower=True, check_finite=False)
+            for X in (self.columns, self.contrast_matrix)
         )
         L, value, size = self.form.at(factor, L)
         if self.scale == 0.0:
@@ -369,7 +370,7 @@ def interior_point(
         found = within_bounds(
             arms,
             form,
-            canonical.aim,
+            canonical.contrast_matrix,
             lower,
             np.maximum(upper, lower),
             ALMOST * tol,

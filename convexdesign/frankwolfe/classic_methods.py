@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from convexdesign.certificate import Witness, witness_from_multipliers
+from convexdesign.certificate import DualCertificate, witness_from_multipliers
 from convexdesign.criteria import oracle_of
 from convexdesign.errors import SolverError
 from convexdesign.outcome import Outcome, Report, Status
@@ -143,7 +143,7 @@ class FirstOrder:
         """The best weights met, with the witness of the best bound."""
         if self.best is None or self.proof is None:
             raise SolverError(f"{self.trace.method} starts from weights that do not span the arms' range")
-        witness: Witness | None = None
+        witness: DualCertificate | None = None
         if not self.follows_log_det:
             factor = self.canonical.basis @ self.proof.factor
             witness = witness_from_multipliers(self.canonical, factor, self.proof.targets, self.proof.multipliers)

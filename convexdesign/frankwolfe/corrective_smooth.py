@@ -108,7 +108,7 @@ def correct_d(
 
 def correct_average(
     arms: Floats,
-    aim: Floats,
+    contrast_matrix: Floats,
     tol: float,
     start: Floats | None,
     prior: Floats | None,
@@ -120,25 +120,25 @@ def correct_average(
 ) -> Corrected:
     """min tr((A0 + sum_i w_i u_i u_i')^-1 LL') over the simplex, to a relative gap of tol or as far as steps lead.
 
-    arms (n responses, r) of full column rank; aim L (r, k); start (n,) weights; prior A0 (r, r) psd;
+    arms (n responses, r) of full column rank; contrast_matrix L (r, k); start (n,) weights; prior A0 (r, r) psd;
     patient: interior points take over where Newton's method is slow, as it is where many sets of weights are nearly as good
     as the best; otherwise what it has found by then is the result. stop is asked before each step.
     """
     n = len(arms) // responses
     columns = np.asfortranarray(arms.T)
     first = np.full(n, 1.0 / n) if start is None else start / start.sum()
-    state: SmoothState | None = average_state(columns, aim, first, prior)
+    state: SmoothState | None = average_state(columns, contrast_matrix, first, prior)
     if state is None:
         # Optima may be singular; the way there may not.
         first = 0.999 * first + 0.001 / n
-        state = average_state(columns, aim, first, prior)
+        state = average_state(columns, contrast_matrix, first, prior)
     if state is None:
         raise np.linalg.LinAlgError("the arms carrying weight do not span their space")
     # A scale at which the value is one; weights on the simplex do not depend on it.
-    aim = aim / np.sqrt(state.total)
+    contrast_matrix = contrast_matrix / np.sqrt(state.total)
 
     def at(weights: Floats) -> SmoothState | None:
-        return average_state(columns, aim, weights, prior)
+        return average_state(columns, contrast_matrix, weights, prior)
 
     state = at(first)
     assert state is not None
@@ -150,7 +150,9 @@ def correct_average(
         return Corrected.of(state, steps, slow)
     if fits(n, columns.shape[0]):
         least, most = np.zeros(n), np.ones(n)
-        inner = within_bounds(arms, AverageForm(), aim, least, most, tol, prior=prior, max_steps=limit, stop=stop)
+        inner = within_bounds(
+            arms, AverageForm(), contrast_matrix, least, most, tol, prior=prior, max_steps=limit, stop=stop
+        )
         found = at(inner.weights) if inner.gap < state.gap else None
         if found is not None:
             return Corrected.of(found, steps + inner.steps, slow)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from convexdesign.certificate import Witness
+from convexdesign.certificate import DualCertificate
 from convexdesign.criteria import oracle_of
 from convexdesign.errors import SolverError
 from convexdesign.frankwolfe.minimax_design import minimax_design
@@ -29,7 +29,7 @@ def frank_wolfe(
     canonical: Canonical,
     *,
     start: Floats | None = None,
-    witness: Witness | None = None,
+    witness: DualCertificate | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
     time_limit: float | None = None,
@@ -62,7 +62,7 @@ class _Steps:
     canonical: Canonical
     trace: Trace
     start: Floats | None
-    witness: Witness | None
+    witness: DualCertificate | None
     tuning: Tuning
 
     def log_det(self) -> Outcome:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.arms.groups import squared_norms
-from convexdesign.certificate import Witness
+from convexdesign.certificate import DualCertificate
 from convexdesign.frankwolfe.corrective_minimax import CorrectedMinimax, correct_minimax
 from convexdesign.frankwolfe.pricing import Pricing, Screen, arm_screen, target_pricing
 from convexdesign.frankwolfe.start import Start, first_members, related_members
@@ -261,5 +261,5 @@ def _outcome(
     weights = np.zeros(canonical.problem.arms.n)
     weights[point.arms.index] = without_least_leverage(point.answer.weights, leverages, 0.5 * (trace.tol - gap))
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T
-    witness = Witness.found(canonical, point.targets.index, vectors)
+    witness = DualCertificate.found(canonical, point.targets.index, vectors)
     return Outcome(weights, witness, ended, trace.stats(passes))

@@ -151,10 +151,10 @@ class AverageVariance:
         self.canonical, self.tuning, self.patient = canonical, tuning, patient
 
     def solve(self, working: WorkingSet, tol: float, trace: Trace) -> Corrected:
-        aim, prior, most = self.canonical.aim, self.canonical.prior, trace.iterations_left
+        contrast_matrix, prior, most = self.canonical.contrast_matrix, self.canonical.prior, trace.iterations_left
         return correct_average(
             working.vectors,
-            aim,
+            contrast_matrix,
             tol,
             working.weights,
             prior,
@@ -166,10 +166,10 @@ class AverageVariance:
         )
 
     def slope(self, vectors: Floats, weights: Floats) -> Slope:
-        aim, prior = self.canonical.aim, self.canonical.prior
+        contrast_matrix, prior = self.canonical.contrast_matrix, self.canonical.prior
         factor, _ = dpotrf(combine(vectors.T, weights, prior), lower=1)
-        B = dpotrs(factor, aim, lower=1)[0]
-        value = float(np.vdot(B, aim))
+        B = dpotrs(factor, contrast_matrix, lower=1)[0]
+        value = float(np.vdot(B, contrast_matrix))
         return Slope(B, 0.0 if prior is None else float(np.vdot(B, prior @ B)), value, value)
 
     def is_settled(self, design: Corrected) -> bool:

@@ -145,9 +145,9 @@ def d_state(arms: Floats, weights: Floats, prior: Floats | None = None) -> DStat
 
 @dataclass(frozen=True, eq=False)
 class AverageState(_Whitened):
-    """f = tr(A^-1 M), the `total`; M = LL' with L = aim (r, k) where A = I; H_ik = 2 tr(M N_i N_k)."""
+    """f = tr(A^-1 M), the `total`; M = LL' with L = contrast_matrix L (r, k) where A = I; H_ik = 2 tr(M N_i N_k)."""
 
-    aim: Floats
+    contrast_matrix: Floats
     total: float
 
     @property
@@ -167,7 +167,7 @@ class AverageState(_Whitened):
             self.arms / root,
             None if self.prior is None else self.prior / c,
             self.sensitivities / c**2,
-            self.aim / root,
+            self.contrast_matrix / root,
             self.total / c,
         )
 
@@ -187,18 +187,18 @@ class AverageState(_Whitened):
         """The Hessian's block for i in first and k in second."""
         k = self.responses
         Y, Z = columns(self.arms, first, k), columns(self.arms, second, k)
-        block = sum_per_pair((Y.T @ Z) * ((self.aim.T @ Y).T @ (self.aim.T @ Z)), k)
+        block = sum_per_pair((Y.T @ Z) * ((self.contrast_matrix.T @ Y).T @ (self.contrast_matrix.T @ Z)), k)
         if self.prior is not None:
-            mixed = self.prior @ self.aim
-            left = sum_per_arm(np.einsum("ij,ij->j", self.aim.T @ Y, mixed.T @ Y), k)
-            right = sum_per_arm(np.einsum("ij,ij->j", self.aim.T @ Z, mixed.T @ Z), k)
+            mixed = self.prior @ self.contrast_matrix
+            left = sum_per_arm(np.einsum("ij,ij->j", self.contrast_matrix.T @ Y, mixed.T @ Y), k)
+            right = sum_per_arm(np.einsum("ij,ij->j", self.contrast_matrix.T @ Z, mixed.T @ Z), k)
             block += left[:, None] + right + np.vdot(mixed, mixed)
         block *= 2.0
         return block
 
     def _own_curvature(self) -> Floats:
         """The Hessian's diagonal, (n,)."""
-        k, image = self.responses, self.aim.T @ self.arms
+        k, image = self.responses, self.contrast_matrix.T @ self.arms
         if k == 1:
             out = np.einsum("ij,ij->j", self.arms, self.arms)
             out *= np.einsum("ij,ij->j", image, image)
@@ -206,13 +206,15 @@ class AverageState(_Whitened):
             Y, L = (X.T.reshape(-1, k, X.shape[0]) for X in (self.arms, image))
             out = ((Y @ Y.transpose(0, 2, 1)) * (L @ L.transpose(0, 2, 1))).sum(axis=(1, 2))
         if self.prior is not None:
-            mixed = self.prior @ self.aim
+            mixed = self.prior @ self.contrast_matrix
             out += 2.0 * sum_per_arm(np.einsum("ij,ij->j", image, mixed.T @ self.arms), k) + np.vdot(mixed, mixed)
         return np.asarray(2.0 * out)
 
 
-def average_state(arms: Floats, aim: Floats, weights: Floats, prior: Floats | None = None) -> AverageState | None:
-    """The state at weights w (n,) of arms (r, n responses) with aim L (r, k); None where A(w) is numerically singular."""
+def average_state(
+    arms: Floats, contrast_matrix: Floats, weights: Floats, prior: Floats | None = None
+) -> AverageState | None:
+    """The state at weights w (n,) of arms (r, n responses), contrast matrix L (r, k); None where A(w) is singular."""
     support = np.flatnonzero(weights)
     responses = arms.shape[1] // weights.size
     factor, info = dpotrf(combine(columns(arms, support, responses), weights.take(support), prior), lower=1)
@@ -221,7 +223,7 @@ def average_state(arms: Floats, aim: Floats, weights: Floats, prior: Floats | No
     if info or diagonal.min() < SINGULAR * diagonal.max():
         return None
     Y, _ = dtrtrs(factor, arms, lower=1)
-    R, _ = dtrtrs(factor, aim, lower=1)
+    R, _ = dtrtrs(factor, contrast_matrix, lower=1)
     image = R.T @ Y
     q = sum_per_arm(np.einsum("ij,ij->j", image, image), responses)
     if prior is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from convexdesign.arms.groups import squared_projections
-from convexdesign.certificate import Witness
+from convexdesign.certificate import DualCertificate
 from convexdesign.frankwolfe.corrective_smooth import correct_d
 from convexdesign.frankwolfe.pricing import Pricing, Screen, arm_pool
 from convexdesign.frankwolfe.symmetric import combine, dimension
@@ -58,7 +58,7 @@ class Start:
     """A related design: weights (k,) of the first k arms, and the witness of its bound, if there is one."""
 
     weights: Floats
-    witness: Witness | None = None
+    witness: DualCertificate | None = None
 
 
 def first_members(
@@ -161,7 +161,7 @@ def spans(lower: Floats) -> bool:
     return bool(diagonal.min() > WELL * diagonal.max())
 
 
-def targets_of_witness(canonical: Canonical, witness: Witness, factor: Floats) -> WorkingSet | None:
+def targets_of_witness(canonical: Canonical, witness: DualCertificate, factor: Floats) -> WorkingSet | None:
     """The targets that a related design's witness points at, with multipliers; None where it says nothing here.
 
     b'v = sqrt(mu) v'Cv for the target v that b was made from, so that C = FF' at the related weights gives the multiplier.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.arms.read import Rows
+from convexdesign.arms.read import LabelledVectors
 from convexdesign.estimation import Observations, least_squares
 from convexdesign.typing import Floats, Indices
 
@@ -32,7 +32,7 @@ class GuaranteeWarning(UserWarning):
 
 
 def assumption_violation(
-    arms: Rows,
+    arms: LabelledVectors,
     number: int,
     batch: Observations,
     everything: Observations,
@@ -59,7 +59,7 @@ def assumption_violation(
     return None
 
 
-def arm_name(arms: Rows, i: int) -> str:
+def arm_name(arms: LabelledVectors, i: int) -> str:
     """What an arm is called in messages."""
     return str(i) if arms.names is None else f"{arms.names[i]} (index {i})"
 
@@ -88,7 +88,7 @@ def contradicted_arms(batch: Observations, low: Floats, high: Floats, level: flo
 
 
 def too_far_from_any_line(
-    arms: Rows, everything: Observations, high: Floats, level: float, theta: Floats | None
+    arms: LabelledVectors, everything: Observations, high: Floats, level: float, theta: Floats | None
 ) -> bool:
     """Whether the rewards of all batches are further from every x'theta than variances of at most `high` allow.
 

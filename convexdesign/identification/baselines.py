@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice, flag
 from convexdesign.arms.labels import COORDINATES
-from convexdesign.arms.read import Rows, read_vector
+from convexdesign.arms.read import LabelledVectors, read_vector
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, least_squares, variance_range
 from convexdesign.identification.allocations import Allocation, value_on
@@ -100,7 +100,7 @@ class StaticAllocation(GapElimination):
         wanted = self._undecided(self._usable_rows, variances[self.usable])
         return replace(fixed, value=value_on(wanted, fixed.weights[self.usable]))
 
-    def _everything(self, arms: Rows, variances: Floats) -> DesignProblem:
+    def _everything(self, arms: LabelledVectors, variances: Floats) -> DesignProblem:
         """The one design: for all items, or for all arms."""
         if self.design == "g":
             return DesignProblem.g_optimal(arms, noise_variance=variances)
@@ -181,7 +181,7 @@ class OracleAllocation(Identifier):
     def _variances_assumed(self) -> tuple[Any, Any]:
         return self.noise_variance, self.noise_variance
 
-    def _oracle(self, arms: Rows, variances: Floats) -> DesignProblem | None:
+    def _oracle(self, arms: LabelledVectors, variances: Floats) -> DesignProblem | None:
         """The oracle's problem; None where all items are within epsilon of the answer."""
         return self.objective.oracle(arms, self._items, self._theta, variances, self.epsilon)
 

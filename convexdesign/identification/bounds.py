@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import probability, real, shown
 from convexdesign.arms.labels import COORDINATES
-from convexdesign.arms.read import Rows, aligned, read_positive, read_rows, read_vector
+from convexdesign.arms.read import LabelledVectors, aligned, read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.identification.allocations import Allocation, allocate
 from convexdesign.identification.objectives import BestArm, Items, Objective, checked_objective
@@ -331,7 +331,7 @@ def upper_bound(
 class _Instance:
     """What the bounds are about, checked: arms, items, theta (d,), objective and VARIANCES (n,)."""
 
-    arms: Rows
+    arms: LabelledVectors
     items: Items
     theta: Floats
     objective: Objective

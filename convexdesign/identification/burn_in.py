@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arguments import choice, instance, probability, real, shown
-from convexdesign.arms.read import Rows, read_rows
+from convexdesign.arms.read import LabelledVectors, read_rows
 from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.estimation import (
@@ -58,10 +58,10 @@ class _Arms:
     """Arms, equal to others when a digest of their numbers is."""
 
     digest: str
-    rows: Rows = field(compare=False)
+    rows: LabelledVectors = field(compare=False)
 
 
-def head_plan(rows: Rows, proportions: Proportions | None = None) -> HeadPlan:
+def head_plan(rows: LabelledVectors, proportions: Proportions | None = None) -> HeadPlan:
     """HEAD's two designs for these arms, computed once per set of arms; by `proportions` where that is given."""
     if proportions is not None:
         return plan_head(rows, proportions=proportions)
@@ -254,7 +254,7 @@ class AdaptiveBurnIn(Resumable):
         plan: HeadPlan | None = None,
         budget: int | None = None,
     ) -> None:
-        self._rows: Rows = read_rows(arms, "arms")
+        self._rows: LabelledVectors = read_rows(arms, "arms")
         n = self._rows.values.shape[0]
         super().__init__(n)
         self.delta, self.noise = probability(delta), noise

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import flag, generator, probability, real, shown, whole
-from convexdesign.arms.read import COPY_BELOW, Rows, aligned, read_positive, read_rows
+from convexdesign.arms.read import COPY_BELOW, LabelledVectors, aligned, read_positive, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations, Resumable
 from convexdesign.estimation.observations import arm_indices
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 # A design problem for given arms (k, d) and their VARIANCES (k,).
-ProblemOver = Callable[[Rows, Floats], DesignProblem]
+ProblemOver = Callable[[LabelledVectors, Floats], DesignProblem]
 
 # All pulls together must fit into int64 with room to spare.
 MOST_SAMPLES = 2**62
@@ -202,7 +202,7 @@ class Identifier(Resumable):
         """Arms whose whole span every design must cover; None where the undecided items decide that."""
         return None
 
-    def _undecided(self, arms: Rows, variances: Floats) -> DesignProblem:
+    def _undecided(self, arms: LabelledVectors, variances: Floats) -> DesignProblem:
         """The allocation for what is undecided now."""
         return self.objective.allocation(arms, self._items, self.partition, variances)
 
@@ -225,12 +225,14 @@ class Identifier(Resumable):
         return read_positive(values, name, self.n_arms, "a noise VARIANCE must be positive", self.arm_rows.names)
 
     @property
-    def _usable_rows(self) -> Rows:
+    def _usable_rows(self) -> LabelledVectors:
         """The arms that can be pulled."""
         rows, usable = self.arm_rows, self.usable
         if usable.size == rows.n:
             return rows
-        return Rows(rows.values[usable], None if rows.names is None else tuple(rows.names[i] for i in usable))
+        return LabelledVectors(
+            rows.values[usable], None if rows.names is None else tuple(rows.names[i] for i in usable)
+        )
 
     def _on_all_arms(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the arms that can be pulled, and 0 for the others: (n,)."""
@@ -679,7 +681,7 @@ def total_pulls(plan: NDArray[Any]) -> float:
     return sum(int(count) for count in plan)
 
 
-def _kept(rows: Rows) -> Rows:
+def _kept(rows: LabelledVectors) -> LabelledVectors:
     """The rows with values of our own: an experiment lasts, and what becomes of the caller's array must not change it.
 
     `read_rows` copies small arrays; a large one, or a memory map, would be the caller's.
@@ -688,7 +690,7 @@ def _kept(rows: Rows) -> Rows:
         return rows
     values = np.array(rows.values, dtype=float, order="C")
     values.flags.writeable = False
-    return Rows(values, rows.names, rows.columns)
+    return LabelledVectors(values, rows.names, rows.columns)
 
 
 def _mapped(values: NDArray[Any] | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.read import Rows
+from convexdesign.arms.read import LabelledVectors
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.evidence import SCALES, Evidence
@@ -78,7 +78,7 @@ def likely_gaps(estimates: Floats, deviations: Floats) -> Floats:
     return np.maximum(estimates, DEVIATIONS * deviations)
 
 
-def _exploration(arms: Rows, variances: Floats) -> DesignProblem:
+def _exploration(arms: LabelledVectors, variances: Floats) -> DesignProblem:
     return DesignProblem.g_optimal(arms)
 
 
@@ -145,7 +145,7 @@ class Planner:
             weights[usable] = found.weights
             return Allocation(weights, found.value, found.bound)
 
-        def problem(arms: Rows, noise_variance: Floats) -> DesignProblem:
+        def problem(arms: LabelledVectors, noise_variance: Floats) -> DesignProblem:
             return DesignProblem(arms, wanted.directions / wanted.gaps[:, None], noise_variance=noise_variance)
 
         return over.allocated(problem, variances, tol=DESIGN_TOLERANCE, remember=False)

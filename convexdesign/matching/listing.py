@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from convexdesign.arguments import check_finite, is_one_of, numeric, shown
-from convexdesign.arms.read import Rows
+from convexdesign.arms.read import LabelledVectors
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats
 
@@ -152,7 +152,7 @@ class Effort:
     values: Floats
 
 
-def effort_column(rows: Rows, listing: Listing, column: str | None, measure: Measure | None) -> int | None:
+def effort_column(rows: LabelledVectors, listing: Listing, column: str | None, measure: Measure | None) -> int | None:
     """Which column holds the effort; None where every row is one measurement."""
     columns = listing.columns
     if columns is None:
@@ -183,7 +183,7 @@ def effort_column(rows: Rows, listing: Listing, column: str | None, measure: Mea
     return found[0] if found else None
 
 
-def is_labelled(rows: Rows, listing: Listing) -> bool:
+def is_labelled(rows: LabelledVectors, listing: Listing) -> bool:
     """Whether a column names the arms."""
     own = set(rows.columns or ())
     return listing.labels is not None or any(c.lower() in LABELS and c not in own for c in listing.columns or ())

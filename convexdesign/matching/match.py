@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice, real, shown
-from convexdesign.arms.read import Rows, read_rows, read_vector
+from convexdesign.arms.read import LabelledVectors, read_rows, read_vector
 from convexdesign.arms.source import Arms
 from convexdesign.errors import InputError
 from convexdesign.features.model import coded_alike
@@ -125,7 +125,7 @@ def match_design(
 
 
 def match_listing(
-    rows: Rows,
+    rows: LabelledVectors,
     listing: Listing,
     *,
     column: str | None = None,
@@ -145,14 +145,14 @@ def match_listing(
     return _collected(rows, listing, rest, effort, tol, normalise)
 
 
-def _only_names(rows: Rows, listing: Listing) -> bool:
+def _only_names(rows: LabelledVectors, listing: Listing) -> bool:
     """Whether all columns but those of names are headed like weights or counts: no coordinates then."""
     columns = [name for name in listing.columns or () if name.lower() not in LABELS]
     return is_labelled(rows, listing) and all(kind_of(name) is not None for name in columns)
 
 
 def _collected(
-    rows: Rows, listing: Listing, candidates: Sequence[int], effort: Effort, tol: float, normalise: bool
+    rows: LabelledVectors, listing: Listing, candidates: Sequence[int], effort: Effort, tol: float, normalise: bool
 ) -> NDArray[Any]:
     """The effort added up over the arms."""
     if not 0 < real(tol) < np.inf:
@@ -174,7 +174,7 @@ def _collected(
     return out
 
 
-def _arms_of(rows: Rows, listing: Listing, candidates: list[int], tol: float) -> Indices:
+def _arms_of(rows: LabelledVectors, listing: Listing, candidates: list[int], tol: float) -> Indices:
     """The arm of each row: by coordinates where they are given, otherwise by name; where both are, they must agree."""
     columns = listing.columns
     labels, coordinates = listing.labels, candidates
@@ -196,7 +196,7 @@ def _arms_of(rows: Rows, listing: Listing, candidates: list[int], tol: float) ->
     return _by_value(rows, listing, points, tol)
 
 
-def _in_order(rows: Rows, listing: Listing, coordinates: list[int]) -> list[int]:
+def _in_order(rows: LabelledVectors, listing: Listing, coordinates: list[int]) -> list[int]:
     """The columns of the listing in the order of the arms' coordinates."""
     columns = None if listing.columns is None else [listing.columns[j] for j in coordinates]
     if columns is not None and rows.columns is not None:
@@ -218,7 +218,7 @@ def _in_order(rows: Rows, listing: Listing, coordinates: list[int]) -> list[int]
     return coordinates
 
 
-def _by_name(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
+def _by_name(rows: LabelledVectors, listing: Listing, labels: Sequence[str]) -> Indices:
     if rows.names is None:
         return _by_index(rows, listing, labels)
     where: dict[str, int] = {}
@@ -241,7 +241,7 @@ def _by_name(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
     return found
 
 
-def _by_index(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
+def _by_index(rows: LabelledVectors, listing: Listing, labels: Sequence[str]) -> Indices:
     for row, label in enumerate(labels):
         if not (label.isdecimal() and len(label) <= 18 and int(label) < rows.n):
             raise InputError(
@@ -251,7 +251,7 @@ def _by_index(rows: Rows, listing: Listing, labels: Sequence[str]) -> Indices:
     return np.array([int(label) for label in labels], dtype=np.intp)
 
 
-def _by_value(rows: Rows, listing: Listing, points: Floats, tol: float) -> Indices:
+def _by_value(rows: LabelledVectors, listing: Listing, points: Floats, tol: float) -> Indices:
     near = nearest_arms(rows.source, points)
     (first, second), (best, next_best) = near.arms.T, near.distances.T
     off = np.flatnonzero(best > tol)
@@ -273,7 +273,7 @@ def _by_value(rows: Rows, listing: Listing, points: Floats, tol: float) -> Indic
     return np.asarray(first)
 
 
-def _check_agreement(rows: Rows, listing: Listing, points: Floats, named: Indices, tol: float) -> None:
+def _check_agreement(rows: LabelledVectors, listing: Listing, points: Floats, named: Indices, tol: float) -> None:
     """InputError where a row names one arm and holds the coordinates of another."""
     held = rows.source.take(named)
     off = (np.abs(held - points) / coordinate_scale(rows.source)).max(axis=1)
@@ -284,13 +284,13 @@ def _check_agreement(rows: Rows, listing: Listing, points: Floats, named: Indice
         )
 
 
-def _unmatched(rows: Rows, listing: Listing, points: Floats, row: int, arm: int, distance: float) -> str:
+def _unmatched(rows: LabelledVectors, listing: Listing, points: Floats, row: int, arm: int, distance: float) -> str:
     at = _written(rows.source.take(np.array([arm]))[0])
     place = f"{listing.place(row)} at {_written(points[row])}"
     return f"{place}, nearest {_called(rows, arm)} at {at}, off by {distance:.2g} of the range"
 
 
-def _called(rows: Rows, arm: int) -> str:
+def _called(rows: LabelledVectors, arm: int) -> str:
     return f"arm {arm}" if rows.names is None else f"arm {arm} ({rows.names[arm]})"
 
 

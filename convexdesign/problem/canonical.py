@@ -27,7 +27,7 @@ from convexdesign.problem.coordinates import (
     leaving,
     span_of,
 )
-from convexdesign.problem.held import held_rows, precise_held_rows, spanning_held_rows
+from convexdesign.problem.prior_information import precise_prior_vectors, prior_vectors, spanning_prior_vectors
 from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.restated import as_given, lifted_map, precise_rows, restate
 from convexdesign.typing import Floats, Indices
@@ -119,7 +119,7 @@ class Canonical:
         if A0 is None:
             return np.zeros((0, self.rank))
         large = np.einsum("ik,ij,jk->k", W, np.abs(A0), W).max() * np.finfo(float).eps > LARGE_HELD
-        return precise_held_rows(self.problem, self.basis) if large else held_rows(self.problem) @ self.basis
+        return precise_prior_vectors(self.problem, self.basis) if large else prior_vectors(self.problem) @ self.basis
 
     @cached_property
     def prior(self) -> Floats | None:
@@ -127,9 +127,9 @@ class Canonical:
         return None if self.problem.prior is None else self.prior_root.T @ self.prior_root
 
     @cached_property
-    def aim(self) -> Floats:
-        """The columns of `problem.aim` in whitened coordinates, (r, k)."""
-        return self.basis.T @ self.problem.aim
+    def contrast_matrix(self) -> Floats:
+        """The columns of `problem.contrast_matrix` in whitened coordinates, (r, k)."""
+        return self.basis.T @ self.problem.contrast_matrix
 
     @cached_property
     def merged(self) -> Indices:
@@ -260,8 +260,8 @@ def _scaled(effort: Floats, image: Callable[[Floats], Floats], whitening: Floats
 def _precise_image(problem: DesignProblem, sample: Indices, basis: Floats, whitening: Floats) -> Floats:
     """What is held and the sampled arms in the coordinates `basis @ whitening`, read with twice the digits."""
     W = basis @ whitening
-    found = precise_held_rows(problem, W)
-    held = np.zeros((len(spanning_held_rows(problem)), W.shape[1]))
+    found = precise_prior_vectors(problem, W)
+    held = np.zeros((len(spanning_prior_vectors(problem)), W.shape[1]))
     # As many rows as before, whatever rounding makes of their number.
     held[: len(found)] = found[: len(held)]
     return np.vstack([held, precise_rows(problem.arms, W, sample)])
@@ -270,7 +270,7 @@ def _precise_image(problem: DesignProblem, sample: Indices, basis: Floats, white
 def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
     """Arms to find coordinates from, and rows: as many as the second number for what is held, then those of the arms."""
     arms = problem.arms
-    held = spanning_held_rows(problem)
+    held = spanning_prior_vectors(problem)
     allowed = problem.weight_set.allowed(arms.n)
     # An arm that may have no weight is as good as not there, but for its place.
     sample = _sample(arms.n, arms.d) if allowed.all() and problem.responses == 1 else np.flatnonzero(allowed)

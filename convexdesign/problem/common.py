@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from convexdesign.arguments import positive
 from convexdesign.arms.labels import ARMS, default_names, in_order, order_of
 from convexdesign.arms.noise import Noise, per_planned, read_noise
-from convexdesign.arms.read import Rows, read_positive, read_rows, read_vector
+from convexdesign.arms.read import LabelledVectors, read_positive, read_rows, read_vector
 from convexdesign.arms.source import Arms, ScaledArms
 from convexdesign.errors import InputError
 from convexdesign.problem.psd import read_psd, read_square
@@ -97,13 +97,13 @@ class ReadCommon:
     costs: Floats | None
     arms: Arms
     prior: Floats | None
-    held: ScaledArms | None
+    prior_rows: ScaledArms | None
     divisor: float
     weight_set: WeightSet
     given: Mapping[str, Any]
 
 
-def read_common(rows: Rows, common: Common) -> ReadCommon:
+def read_common(rows: LabelledVectors, common: Common) -> ReadCommon:
     """Check the common keywords against the arms; TypeError for a keyword that does not exist."""
     unknown = set(common) - set(Common.__annotations__)
     if unknown:
@@ -131,7 +131,7 @@ def read_common(rows: Rows, common: Common) -> ReadCommon:
     return ReadCommon(noise.given, costs, noise.divided(costs), prior, held, n_new or 1.0, weight_set, given)
 
 
-def _without_labels(rows: Rows, common: Common) -> dict[str, Any]:
+def _without_labels(rows: LabelledVectors, common: Common) -> dict[str, Any]:
     """The labelled keywords as plain numbers in the order of the arms and of their coordinates."""
     out = {name: in_order(common[name], name, rows.names) for name in PER_ARM if common.get(name) is not None}  # type: ignore[literal-required]
     if common.get("prior_information") is not None:
@@ -141,7 +141,7 @@ def _without_labels(rows: Rows, common: Common) -> dict[str, Any]:
     return out
 
 
-def _inequalities(rows: Rows, given: Any) -> tuple[Any, Any]:
+def _inequalities(rows: LabelledVectors, given: Any) -> tuple[Any, Any]:
     """(G, h) from a pair or from {"G": .., "h": ..}; columns of G by the names of the arms, h by those of G's rows."""
     if isinstance(given, Mapping):
         if set(given) != {"G", "h"}:

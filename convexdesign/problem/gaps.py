@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from convexdesign.arms.read import Rows
+from convexdesign.arms.read import LabelledVectors
 from convexdesign.arms.source import per_arm
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats
@@ -14,18 +14,18 @@ from convexdesign.typing import Floats
 __all__ = ["gaps_to_best", "name_of", "rounding", "scores"]
 
 
-def scores(items: Rows, theta: Floats) -> Floats:
+def scores(items: LabelledVectors, theta: Floats) -> Floats:
     """z'theta of every item, shape (k,)."""
     return per_arm(items.source, partial(_products, theta=theta))
 
 
-def rounding(items: Rows, theta: Floats) -> Floats:
+def rounding(items: LabelledVectors, theta: Floats) -> Floats:
     """A bound on the rounding error of each z'theta: gaps below it cannot be told from ties."""
     eps = 2.0 * np.finfo(float).eps
     return eps * per_arm(items.source, partial(_absolute_products, theta=np.abs(theta)))
 
 
-def gaps_to_best(items: Rows, theta: Floats) -> tuple[Floats, int]:
+def gaps_to_best(items: LabelledVectors, theta: Floats) -> tuple[Floats, int]:
     """(z* - z)'theta of every item and the index of z*; InputError, naming the tie, where the best is not unique."""
     values = scores(items, theta)
     if values.size < 2:
@@ -43,7 +43,7 @@ def gaps_to_best(items: Rows, theta: Floats) -> tuple[Floats, int]:
     return gaps, best
 
 
-def name_of(rows: Rows, index: int, noun: str) -> str:
+def name_of(rows: LabelledVectors, index: int, noun: str) -> str:
     """What a user calls this row."""
     return f"{noun} {index}" if rows.names is None else f"{noun} {index} ({rows.names[index]})"
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric, real, shown
 from convexdesign.arms.labels import COORDINATES, Labelled, in_order
-from convexdesign.arms.read import Rows, aligned, read_arms, read_rows, read_vector
+from convexdesign.arms.read import LabelledVectors, aligned, read_arms, read_rows, read_vector
 from convexdesign.arms.source import Arms, LiftedArms, ScaledArms
 from convexdesign.deprecation import deprecated
 from convexdesign.errors import InputError
@@ -90,16 +90,16 @@ class DesignProblem:
     criterion: Criterion
     arms: Arms
     targets: Targets
-    aim: Floats
+    contrast_matrix: Floats
     moments: Floats | None
     noise_variance: Floats | None
     costs: Floats | None
     prior: Floats | None
-    held: ScaledArms | None
+    prior_rows: ScaledArms | None
     divisor: float
     weight_set: WeightSet
     stated: Stated
-    rows: Rows
+    rows: LabelledVectors
 
     def __new__(cls, arms: Any = None, *args: Any, **keywords: Any) -> DesignProblem:
         """The problem; over a region (`model.over(region)`) the region's own."""
@@ -124,11 +124,11 @@ class DesignProblem:
         self,
         kind: str,
         criterion: Criterion,
-        rows: Rows,
+        rows: LabelledVectors,
         targets: Targets,
         common: Common,
         stated: Stated,
-        aim: Floats | None = None,
+        contrast_matrix: Floats | None = None,
     ) -> None:
         read = read_common(rows, common)
         put = object.__setattr__  # the one place where a frozen value is filled
@@ -136,12 +136,12 @@ class DesignProblem:
         put(self, "criterion", criterion)
         put(self, "arms", read.arms)
         put(self, "targets", targets)
-        put(self, "aim", np.empty((rows.d, 0)) if aim is None else aim)
+        put(self, "contrast_matrix", np.empty((rows.d, 0)) if contrast_matrix is None else contrast_matrix)
         put(self, "moments", stated.M)
         put(self, "noise_variance", read.noise_variance)
         put(self, "costs", read.costs)
         put(self, "prior", read.prior)
-        put(self, "held", read.held)
+        put(self, "prior_rows", read.prior_rows)
         put(self, "divisor", read.divisor)
         put(self, "weight_set", read.weight_set)
         put(self, "stated", replace(stated, **read.given))
@@ -290,11 +290,11 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.xy_allocation([[1, 0], [0, 1]])).value, 6)
         4.0
         """
-        rows, things = _arms_and_items(arms, items)
-        if things.n < 2:
+        rows, items = _arms_and_items(arms, items)
+        if items.n < 2:
             raise InputError("items has one row; an XY-allocation needs at least two items to tell apart")
-        targets = PairTargets(things.array("XY-allocation compares every two items"), things.names)
-        return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
+        targets = PairTargets(items.array("XY-allocation compares every two items"), items.names)
+        return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=items))
 
     @classmethod
     @takes_continuum
@@ -329,9 +329,9 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.level_set_allocation([[1, 0], [0, 1]], items=[[1, 1]])).value, 6)
         4.0
         """
-        rows, things = _arms_and_items(arms, items)
-        targets = VectorTargets(things.source, things.names, noun="item")
-        return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=things))
+        rows, items = _arms_and_items(arms, items)
+        targets = VectorTargets(items.source, items.names, noun="item")
+        return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=items))
 
     @classmethod
     @takes_continuum
@@ -377,19 +377,19 @@ class DesignProblem:
         >>> round(cd.solve(cd.DesignProblem.best_arm_oracle([[1, 0], [0, 1]], theta=[1.0, 0.5])).value, 4)
         16.0
         """
-        rows, things = _arms_and_items(arms, items)
+        rows, items = _arms_and_items(arms, items)
         theta = read_vector(theta, "theta", rows.d, rows.columns, COORDINATES)
-        gaps, best = gaps_to_best(things, theta)
+        gaps, best = gaps_to_best(items, theta)
         factor = np.zeros_like(gaps)
         np.divide(-1.0, gaps, out=factor, where=np.arange(gaps.size) != best)
         targets = VectorTargets(
-            things.source,
-            things.names,
+            items.source,
+            items.names,
             noun="item",
-            offset=things.source.take(np.array([best]))[0],
+            offset=items.source.take(np.array([best]))[0],
             factor=factor,
         )
-        stated = Stated(rows, items=things, theta=theta)
+        stated = Stated(rows, items=items, theta=theta)
         return cls._make("best-arm-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
@@ -440,20 +440,20 @@ class DesignProblem:
         >>> round(cd.solve(p).value, 4)
         8.0
         """
-        rows, things = _arms_and_items(arms, items)
+        rows, items = _arms_and_items(arms, items)
         theta = read_vector(theta, "theta", rows.d, rows.columns, COORDINATES)
         if not np.isfinite(real(threshold)):
             raise InputError(f"threshold is {shown(threshold)}; give a finite number in the units of the outcome")
         threshold = real(threshold)
-        distance = scores(things, theta) - threshold
-        met = np.flatnonzero(np.abs(distance) <= rounding(things, theta) + 4e-16 * abs(threshold))
+        distance = scores(items, theta) - threshold
+        met = np.flatnonzero(np.abs(distance) <= rounding(items, theta) + 4e-16 * abs(threshold))
         if met.size:
             raise InputError(
-                f"{name_of(things, met[0], 'item')} lies exactly on the threshold {threshold:g}: no number of "
+                f"{name_of(items, met[0], 'item')} lies exactly on the threshold {threshold:g}: no number of "
                 "measurements can place it; move the threshold or remove the item"
             )
-        targets = VectorTargets(things.source, things.names, noun="item", factor=1.0 / distance)
-        stated = Stated(rows, items=things, theta=theta, threshold=threshold)
+        targets = VectorTargets(items.source, items.names, noun="item", factor=1.0 / distance)
+        stated = Stated(rows, items=items, theta=theta, threshold=threshold)
         return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
     @classmethod
@@ -620,8 +620,10 @@ class DesignProblem:
         rows = read_arms(arms)
         points = aligned(rows, read_rows(region, "region"), "region")
         targets = VectorTargets(points.source, points.names, noun="point")
-        aim = root_of_moments(points.source)
-        return cls._make("i-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows, region=points), aim)
+        contrast_matrix = root_of_moments(points.source)
+        return cls._make(
+            "i-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows, region=points), contrast_matrix
+        )
 
     @classmethod
     @takes_continuum
@@ -658,9 +660,11 @@ class DesignProblem:
         matrix = read_psd(M, "M", rows.d, rows.columns)
         if not matrix.any():
             raise InputError("M is zero: there is nothing to estimate; give a nonzero matrix")
-        aim = psd_root(matrix).T
-        targets = VectorTargets(np.ascontiguousarray(aim.T), noun="direction of M, number")
-        return cls._make("average-variance", Criterion.AVERAGE, rows, targets, common, Stated(rows, M=matrix), aim)
+        contrast_matrix = psd_root(matrix).T
+        targets = VectorTargets(np.ascontiguousarray(contrast_matrix.T), noun="direction of M, number")
+        return cls._make(
+            "average-variance", Criterion.AVERAGE, rows, targets, common, Stated(rows, M=matrix), contrast_matrix
+        )
 
     @classmethod
     @takes_continuum
@@ -866,7 +870,7 @@ setattr(  # noqa: B010
 )
 
 
-def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
+def _arms_and_items(arms: Any, items: Any | None) -> tuple[LabelledVectors, LabelledVectors]:
     rows = read_arms(arms)
     if items is None and rows.responses > 1:
         raise InputError(
@@ -875,21 +879,21 @@ def _arms_and_items(arms: Any, items: Any | None) -> tuple[Rows, Rows]:
     return rows, rows if items is None else aligned(rows, read_rows(items, "items"), "items")
 
 
-def _own_targets(rows: Rows) -> VectorTargets:
+def _own_targets(rows: LabelledVectors) -> VectorTargets:
     """The arms themselves as targets, or every response of theirs."""
     if rows.responses > 1:
         return ResponseTargets(rows.vectors, *rows.places)
     return VectorTargets(rows.source, rows.names, noun="arm")
 
 
-def _lifted(rows: Rows) -> Rows:
+def _lifted(rows: LabelledVectors) -> LabelledVectors:
     """phi of every row: an array for an array in memory, made block by block for a map or an oracle."""
     if isinstance(rows.held, np.ndarray) and not isinstance(rows.held, np.memmap):
-        return Rows(phi(rows.held), rows.names)
-    return Rows(LiftedArms(rows.source, phi, rows.d * (rows.d + 1) // 2), rows.names)
+        return LabelledVectors(phi(rows.held), rows.names)
+    return LabelledVectors(LiftedArms(rows.source, phi, rows.d * (rows.d + 1) // 2), rows.names)
 
 
-def _interest(interest: Any, rows: Rows) -> Floats:
+def _interest(interest: Any, rows: LabelledVectors) -> Floats:
     """K (d, s) of full column rank, from indices or names of coordinates or from a matrix."""
     d = rows.d
     if isinstance(interest, str):
@@ -917,7 +921,7 @@ def _interest(interest: Any, rows: Rows) -> Floats:
     return matrix
 
 
-def _coordinate(name: Any, rows: Rows) -> int:
+def _coordinate(name: Any, rows: LabelledVectors) -> int:
     """The index of a coordinate called by its name."""
     if rows.columns is None:
         raise InputError(f"interest names {name!r}, but the coordinates of the arms have no names; give indices")

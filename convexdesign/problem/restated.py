@@ -18,9 +18,9 @@ import numpy as np
 from convexdesign.arms.groups import repeat_per_response
 from convexdesign.arms.source import Arms, ArrayArms, LiftedArms, ScaledArms
 from convexdesign.problem.compensated import congruence, difference, product, product_error
-from convexdesign.problem.held import held_exactly
 from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
+from convexdesign.problem.prior_information import prior_exactly
 from convexdesign.problem.psd import psd_root
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.typing import Floats, Indices
@@ -53,11 +53,11 @@ def as_given(problem: DesignProblem, index: Indices) -> tuple[Floats, ...]:
     They are the sum of the parts: products of two doubles, as in phi(x), take two doubles.
     """
     arms = _unscaled(problem.arms)
-    if problem.prior is not None and problem.held is not None:
+    if problem.prior is not None and problem.prior_rows is not None:
         index = np.append(index, _counted(problem))
     lifted = problem.kind == "variance-g-optimal" and problem.arms.d == _lifted_width(problem)
     parts: tuple[Floats, ...] = _in_parts(problem.stated.arms.source.take(index)) if lifted else (arms.take(index),)
-    if problem.prior is None or problem.held is not None:
+    if problem.prior is None or problem.prior_rows is not None:
         return parts
     matrix = np.asarray(problem.stated.prior_information, dtype=float)
     return np.vstack([parts[0], matrix]), *(np.vstack([part, np.zeros_like(matrix)]) for part in parts[1:])
@@ -114,13 +114,13 @@ def restate(problem: DesignProblem, basis: Floats) -> DesignProblem | None:
     put(other, "targets", targets)
     if problem.moments is not None:
         put(other, "moments", congruence(basis, problem.moments))
-    put(other, "aim", _aim(other, problem, basis))
-    if problem.held is not None:
+    put(other, "contrast_matrix", _aim(other, problem, basis))
+    if problem.prior_rows is not None:
         pulled = None if lifted is None else ArrayArms(lifted.take(_counted(problem)))
-        put(other, "held", _arms(problem.held, basis, pulled))
-        put(other, "prior", _sum_of_squares(_arms(problem.held, basis, pulled)))
+        put(other, "prior_rows", _arms(problem.prior_rows, basis, pulled))
+        put(other, "prior", _sum_of_squares(_arms(problem.prior_rows, basis, pulled)))
     elif problem.prior is not None:
-        put(other, "prior", held_exactly(problem, basis))
+        put(other, "prior", prior_exactly(problem, basis))
         put(other, "divisor", 1.0)
     return other
 
@@ -167,10 +167,10 @@ def _sum_of_squares(rows: Arms) -> Floats:
 
 
 def _aim(other: DesignProblem, problem: DesignProblem, basis: Floats) -> Floats:
-    """The aim L of the criterion in the new coordinates, from what it was made of where it was rounded."""
+    """The contrast matrix L of the criterion in the new coordinates, from what it was made of where it was rounded."""
     if problem.kind == "i-optimal":
         assert problem.stated.region is not None
         return root_of_moments(_rows(problem.stated.region.source, basis))
     if other.moments is not None:
         return np.asarray(psd_root(other.moments).T)
-    return product(np.ascontiguousarray(problem.aim.T), basis).T
+    return product(np.ascontiguousarray(problem.contrast_matrix.T), basis).T

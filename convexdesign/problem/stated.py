@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from convexdesign.arms.read import Rows
+from convexdesign.arms.read import LabelledVectors
 from convexdesign.typing import Floats
 
 __all__ = ["Stated"]
@@ -19,10 +19,10 @@ class Stated:
     it was stated with.
     """
 
-    arms: Rows
-    items: Rows | None = None
-    targets: Rows | None = None
-    region: Rows | None = None
+    arms: LabelledVectors
+    items: LabelledVectors | None = None
+    targets: LabelledVectors | None = None
+    region: LabelledVectors | None = None
     theta: Floats | None = None
     threshold: float | None = None
     direction: Floats | None = None

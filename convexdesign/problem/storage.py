@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.read import Rows, read_arms, read_rows
+from convexdesign.arms.read import LabelledVectors, read_arms, read_rows
 from convexdesign.digest import array_digest
 from convexdesign.errors import InputError
 from convexdesign.files import open_array
@@ -37,7 +37,9 @@ def problem_to_json(problem: DesignProblem, beside: Path) -> dict[str, Any]:
         del inputs["items"]
     out: dict[str, Any] = {"kind": problem.kind}
     for name, value in inputs.items():
-        out[name] = _rows_to_json(value, name, beside) if isinstance(value, Rows) else _plain(value, name, beside)
+        out[name] = (
+            _rows_to_json(value, name, beside) if isinstance(value, LabelledVectors) else _plain(value, name, beside)
+        )
     for name in ("noise_variance", "costs"):
         if getattr(problem, name) is not None:
             out[name] = _plain(getattr(problem, name), name, beside)
@@ -101,7 +103,7 @@ def _mapped_file(values: NDArray[Any]) -> Path | None:
     return Path(name).resolve() if same else None
 
 
-def _rows_to_json(rows: Rows, name: str, beside: Path) -> dict[str, Any]:
+def _rows_to_json(rows: LabelledVectors, name: str, beside: Path) -> dict[str, Any]:
     out: dict[str, Any] = {} if rows.names is None else {"names": list(rows.names)}
     if rows.columns is not None:
         out["columns"] = list(rows.columns)
@@ -118,7 +120,7 @@ def _rows_to_json(rows: Rows, name: str, beside: Path) -> dict[str, Any]:
     return out | _store(values, name, beside)
 
 
-def _rows_from_json(data: dict[str, Any], name: str, beside: Path) -> Rows:
+def _rows_from_json(data: dict[str, Any], name: str, beside: Path) -> LabelledVectors:
     values = np.asarray(data["values"], dtype=float) if "values" in data else _stored(data, name, beside)
     names, columns = data.get("names"), data.get("columns")
     rows = read_arms(values, data.get("responses")) if name == "arms" else read_rows(values, name)

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arms.read import Rows
+from convexdesign.arms.read import LabelledVectors
 from convexdesign.arms.source import Arms, ArrayArms, largest, per_arm, quadratic_rows
 from convexdesign.typing import Floats, Indices
 
@@ -140,7 +140,7 @@ class VectorTargets:
 class ResponseTargets(VectorTargets):
     """The response vectors of all arms as targets, each called by its arm and its number there."""
 
-    def __init__(self, rows: Rows, owner: Indices, number: Indices):
+    def __init__(self, rows: LabelledVectors, owner: Indices, number: Indices):
         super().__init__(rows.source, rows.names, noun="arm")
         self.owner = owner
         self.number = number

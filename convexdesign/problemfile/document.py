@@ -74,15 +74,15 @@ Path_ = Annotated[str, Tag("path")]
 File = Annotated[FileRef, Tag("file")]
 Scalar = Annotated[float, Tag("scalar")]
 Row = Annotated[list[float], Tag("list")]
-Rows = Annotated[list[list[float]], Tag("rows")]
+LabelledVectors = Annotated[list[list[float]], Tag("rows")]
 # Of arms with several responses, a matrix each.
 Groups = Annotated[list[list[list[float]]], Tag("groups")]
 
-Matrix = Annotated[Path_ | File | Rows, _one_of("rows")]
+Matrix = Annotated[Path_ | File | LabelledVectors, _one_of("rows")]
 PerArm = Annotated[Path_ | File | Row | Scalar, _one_of("list", "scalar")]
-Arms = Annotated[Path_ | File | Rows | Groups, _one_of("rows", "groups")]
-Noise = Annotated[Path_ | File | Row | Rows | Groups | Scalar, _one_of("list", "rows", "groups", "scalar")]
-Interest = Annotated[Path_ | File | Rows | Annotated[list[int], Tag("list")], _one_of("rows", "list")]
+Arms = Annotated[Path_ | File | LabelledVectors | Groups, _one_of("rows", "groups")]
+Noise = Annotated[Path_ | File | Row | LabelledVectors | Groups | Scalar, _one_of("list", "rows", "groups", "scalar")]
+Interest = Annotated[Path_ | File | LabelledVectors | Annotated[list[int], Tag("list")], _one_of("rows", "list")]
 
 
 class Inequalities(_Strict):

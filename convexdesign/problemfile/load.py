@@ -15,7 +15,7 @@ import numpy as np
 
 from convexdesign.arguments import to_path
 from convexdesign.arms.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
-from convexdesign.arms.read import Rows, read_arms, read_rows
+from convexdesign.arms.read import LabelledVectors, read_arms, read_rows
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.kinds import KINDS
@@ -42,7 +42,7 @@ class ProblemFile:
         What it says in words.
     kind : str
         A key of `KINDS`.
-    arms : Rows
+    arms : LabelledVectors
         Values (n, d), for r responses (n, d, r), and names.
     inputs : mapping
         The other keywords of the DesignProblem constructor of this kind, in the units of the file (noise_variance is a
@@ -57,7 +57,7 @@ class ProblemFile:
     title: str
     statement: str
     kind: str
-    arms: Rows
+    arms: LabelledVectors
     inputs: Mapping[str, Any]
     reference: Reference | None
     Sigma: Floats | None = None
@@ -150,7 +150,7 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     return ProblemFile(path, document.title, document.statement.strip(), document.kind, arms, inputs, reference, Sigma)
 
 
-def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
+def _common(read: _Reader, document: Document, arms: LabelledVectors) -> dict[str, Any]:
     n = arms.n
     out: dict[str, Any] = {}
     for field in FIELDS:
@@ -182,7 +182,7 @@ def _common(read: _Reader, document: Document, arms: Rows) -> dict[str, Any]:
     return out
 
 
-def _quadratic_variance(path: Path, arms: Rows, Sigma: Floats) -> Floats:
+def _quadratic_variance(path: Path, arms: LabelledVectors, Sigma: Floats) -> Floats:
     """x' Sigma x for every arm, after checking that Sigma is a covariance matrix."""
     size = np.abs(Sigma).max()
     skew = np.abs(Sigma - Sigma.T)
@@ -224,7 +224,7 @@ class _Reader:
     def __init__(self, path: Path):
         self.path = path
 
-    def matrix(self, field: str, given: Any, names: list[str] | None, width: int | None = None) -> Rows:
+    def matrix(self, field: str, given: Any, names: list[str] | None, width: int | None = None) -> LabelledVectors:
         try:
             if isinstance(given, list):
                 self._rectangular(field, given)
@@ -241,25 +241,25 @@ class _Reader:
             )
         return rows if names is None else self._named(field, rows, names)
 
-    def square(self, field: str, given: Any, arms: Rows) -> Floats:
+    def square(self, field: str, given: Any, arms: LabelledVectors) -> Floats:
         """A matrix of one row and column a coordinate, in their order where the file names them."""
         rows = self.matrix(field, given, None, width=arms.d)
         return self._guarded(field, lambda: np.array(read_square(rows, field, arms.d, arms.columns)))
 
-    def interest(self, given: Any, arms: Rows) -> Floats:
+    def interest(self, given: Any, arms: LabelledVectors) -> Floats:
         """A matrix of one row a coordinate, in their order where the file names them."""
         rows = self.matrix("interest", given, None)
         labelled = Labelled(rows.values, rows.names)
         return self._guarded("interest", lambda: in_order(labelled, "interest", arms.columns, COORDINATES))
 
-    def inequalities(self, given: Any, arms: Rows) -> Floats:
+    def inequalities(self, given: Any, arms: LabelledVectors) -> Floats:
         """The matrix G of one column an arm, in their order where the file names them."""
         rows = self.matrix("inequalities.G", given, None, width=arms.n)
         labels = None if rows.columns is None or default_names(rows.columns) else rows.columns
         order = self._guarded("inequalities.G", lambda: order_of(labels, arms.names, "the columns of G", ARMS))
         return rows.values if order is None else rows.values[:, order]
 
-    def arms(self, given: Any, names: list[str] | None) -> Rows:
+    def arms(self, given: Any, names: list[str] | None) -> LabelledVectors:
         """Vectors or, for several responses, matrices: written out one by one, or an NPY file (n, d, r)."""
         stored = self._stored_array(given)
         if isinstance(given, list) and depth(given) > 2:
@@ -272,7 +272,7 @@ class _Reader:
             return self.matrix("arms", given, names)
         return rows if names is None else self._named("arms", rows, names)
 
-    def noise(self, given: Any, arms: Rows) -> Any:
+    def noise(self, given: Any, arms: LabelledVectors) -> Any:
         """The noise of arms with several responses: a number, or lists of any depth, or a file."""
         if isinstance(given, float | int):
             return float(given)
@@ -334,7 +334,7 @@ class _Reader:
                     f"row [{i}] has {len(row)} numbers and row [0] has {len(rows[0])}; all rows need the same length"
                 )
 
-    def _named(self, field: str, rows: Rows, names: list[str]) -> Rows:
+    def _named(self, field: str, rows: LabelledVectors, names: list[str]) -> LabelledVectors:
         label = "arm_names" if field == "arms" else "item_names"
         if len(names) != rows.n:
             raise InputError(f"{self.path}: {label} has {len(names)} entries; there are {rows.n} rows in {field}")

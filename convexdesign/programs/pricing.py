@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.arms.groups import rows_of_arms, squared_norms
-from convexdesign.certificate import Certificate, Witness, evaluate
+from convexdesign.certificate import Certificate, DualCertificate, evaluate
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.frankwolfe.symmetric import combine
 from convexdesign.problem import Canonical
@@ -108,10 +108,10 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
     )
 
 
-def _witness_of(canonical: Canonical, vectors: Floats, targets: Indices) -> Witness:
+def _witness_of(canonical: Canonical, vectors: Floats, targets: Indices) -> DualCertificate:
     """The vectors b_j (k, r) of a solution in the coordinates of the problem, Wb: (Wb)'y = b'u."""
     numbers = targets if targets.size == vectors.shape[0] else np.arange(vectors.shape[0])
-    return Witness.found(canonical, numbers, vectors @ canonical.basis.T)
+    return DualCertificate.found(canonical, numbers, vectors @ canonical.basis.T)
 
 
 def refined(step: Step, tol: float) -> Solution | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convexdesign.certificate import Certificate, Witness, certify
+from convexdesign.certificate import Certificate, DualCertificate, certify
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
 
 __all__ = ["Prover", "prover"]
 
-Prover = Callable[[Floats, Witness | None], Certificate]
+Prover = Callable[[Floats, DualCertificate | None], Certificate]
 
 
 def prover(canonical: Canonical, time_left: Callable[[], float | None] = lambda: None) -> Prover:
@@ -25,7 +25,7 @@ def prover(canonical: Canonical, time_left: Callable[[], float | None] = lambda:
 
     feasible = feasible_set(weight_set, canonical.problem.arms.n, time_left())
 
-    def prove(weights: Floats, witness: Witness | None) -> Certificate:
+    def prove(weights: Floats, witness: DualCertificate | None) -> Certificate:
         left = time_left()
         violation = feasible.violation(weights, left)
         return certify(canonical, weights, witness, support=lambda q: feasible.support(q, left), feasibility=violation)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from convexdesign.certificate import Certificate, Witness
+from convexdesign.certificate import Certificate, DualCertificate
 from convexdesign.outcome import Outcome, Status, better_of, status_of
 from convexdesign.problem import Canonical
 from convexdesign.programs.constraints import Feasible
@@ -51,7 +51,7 @@ class Record:
         """Whether the gap asked for is proven, or a limit reached."""
         return self.certified or self.trace.limit_reached() is not None
 
-    def add(self, weights: Floats, witness: Witness | None, targets: int) -> Certificate:
+    def add(self, weights: Floats, witness: DualCertificate | None, targets: int) -> Certificate:
         """Certify an iterate and keep what is best of it: its weights, its bound, or both."""
         if self.feasible is not None:
             weights = self.feasible.projected(weights, self.trace.time_left)

@@ -19,7 +19,7 @@ import numpy as np
 from convexdesign.design import Design
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
-from convexdesign.problem.held import held_form
+from convexdesign.problem.prior_information import prior_form
 from convexdesign.regions.sum_of_squares import UNIT
 from convexdesign.typing import Floats, Indices
 
@@ -28,7 +28,7 @@ __all__ = ["Vectors", "gap_of", "log_det_shift", "moments_share", "proven_bound"
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """b_j (k, d) as rows, and what they belong to: targets, columns of the aim, or nothing."""
+    """b_j (k, d) as rows, and what they belong to: targets, columns of the contrast matrix, or nothing."""
 
     B: Floats
     targets: Indices
@@ -38,13 +38,15 @@ def vectors_of(design: Design, mask: Floats | None) -> Vectors:
     """The vectors that the finite design over a list of settings suggests; mask: which entries of A symmetry leaves."""
     problem, criterion = design.problem, design.problem.criterion
     A = design.information
-    if mask is not None and (criterion != Criterion.AVERAGE or symmetric(problem.aim @ problem.aim.T, mask)):
+    if mask is not None and (
+        criterion != Criterion.AVERAGE or symmetric(problem.contrast_matrix @ problem.contrast_matrix.T, mask)
+    ):
         A = A * mask
         if criterion == Criterion.D:
             B = np.linalg.inv(np.linalg.cholesky(A))
             return Vectors(B, np.arange(len(B)))
         if criterion == Criterion.AVERAGE and np.linalg.cond(A) < 1e10:
-            B = np.linalg.solve(A, problem.aim).T
+            B = np.linalg.solve(A, problem.contrast_matrix).T
             return Vectors(np.ascontiguousarray(B), np.arange(len(B)))
     witness = design.certificate.witness
     assert witness is not None
@@ -67,7 +69,7 @@ def proven_bound(problem: DesignProblem, vectors: Vectors, most: float, log_det:
     nothing = np.inf if criterion.maximised else 0.0
     if not (0 < most < np.inf and np.isfinite(B).all()):
         return nothing
-    form, off = held_form(problem, np.ascontiguousarray(B.T))
+    form, off = prior_form(problem, np.ascontiguousarray(B.T))
     held = float(np.trace(form)) + np.sqrt(len(B)) * off
     lam = (most + max(held, 0.0) * (1.0 + len(B) * UNIT)) * (1.0 + 8 * UNIT)
     d = B.shape[1]
@@ -78,15 +80,15 @@ def proven_bound(problem: DesignProblem, vectors: Vectors, most: float, log_det:
             hits = np.abs(np.einsum("jk,jk->j", B, V)) - g * np.einsum("jk,jk->j", np.abs(B), np.abs(V))
             return float(np.sum(np.maximum(hits, 0.0) ** 2)) / lam * (1.0 - outward)
         case Criterion.AVERAGE:
-            once = np.zeros((problem.aim.shape[1], d))
+            once = np.zeros((problem.contrast_matrix.shape[1], d))
             np.add.at(once, vectors.targets, B)
-            L = problem.aim.T
+            L = problem.contrast_matrix.T
             hit = abs(float(np.sum(once * L))) - (g + (len(B) + 4) * UNIT) * float(np.sum(np.abs(once) * np.abs(L)))
             return max(hit, 0.0) ** 2 / lam * (1.0 - outward) * (1.0 - min(moments_share(problem), 1.0))
         case Criterion.D:
             return log_det_bound(B, lam, log_det)
         case Criterion.DS:
-            K = problem.aim
+            K = problem.contrast_matrix
             return log_det_bound(B @ K, lam, 0.0, g * (np.abs(B) @ np.abs(K)))
         case Criterion.E:
             total = float(np.sum(B * B)) * (1.0 - outward - g)
@@ -116,7 +118,7 @@ def moments_share(problem: DesignProblem) -> float:
     """delta with (1 - delta) LL' <= M <= (1 + delta) LL' for the root L of the moments that had to be computed."""
     if problem.moments is None:
         return 0.0
-    L = problem.aim
+    L = problem.contrast_matrix
     high, low = in_two_parts(L, np.ascontiguousarray(L.T))
     E = (problem.moments - high) - low
     size = np.abs(E) + 4 * UNIT * np.abs(problem.moments)

@@ -351,7 +351,7 @@ def rounding_of_rows(search: Search, found: Found) -> float:
 
 def dimension(problem: DesignProblem) -> int:
     """What a log det is over."""
-    return int(problem.aim.shape[1]) if problem.criterion == Criterion.DS else problem.arms.d
+    return int(problem.contrast_matrix.shape[1]) if problem.criterion == Criterion.DS else problem.arms.d
 
 
 def solve_over_region(

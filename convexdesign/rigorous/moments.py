@@ -54,13 +54,13 @@ class Moments:
         entries = self.matrix.tolist()
         return arb_mat(fmpq_mat([[entries[a][b] for b in keep] for a in keep]))
 
-    def vectors(self, aim: Floats, targets: NDArray[np.intp], vectors: Floats) -> Floats:
+    def vectors(self, contrast_matrix: Floats, targets: NDArray[np.intp], vectors: Floats) -> Floats:
         """Rows f_j of doubles, about P l_j for the columns of L, where the vectors (k, d) are P a_j for columns a_j of aim."""
-        size = np.abs(aim).max(axis=1, initial=0.0)
+        size = np.abs(contrast_matrix).max(axis=1, initial=0.0)
         size = np.where(size > 0, size, 1.0)[:, None]
-        spread = np.zeros((aim.shape[1], aim.shape[0]))
+        spread = np.zeros((contrast_matrix.shape[1], contrast_matrix.shape[0]))
         spread[targets] = vectors
-        mix = np.linalg.pinv(aim / size, rcond=1e-13) @ (midpoints(self.factor) / size)
+        mix = np.linalg.pinv(contrast_matrix / size, rcond=1e-13) @ (midpoints(self.factor) / size)
         return np.asarray(mix.T @ spread)
 
 
@@ -74,7 +74,7 @@ def read_moments(problem: DesignProblem, measured: Dependence | None, basis: Flo
         return Moments(matrix, factor)
     if problem.kind != "average-variance":
         return None
-    return _nearest(problem.aim, matrix, measured, INDEFINITE if inside else ROUNDING)
+    return _nearest(problem.contrast_matrix, matrix, measured, INDEFINITE if inside else ROUNDING)
 
 
 def _given(problem: DesignProblem) -> Any:
@@ -127,11 +127,11 @@ def _factor(matrix: Any, own: Dependence | None) -> Any | None:
     return arb_mat(own.completed(one)).transpose() * block
 
 
-def _nearest(aim: Floats, matrix: Any, measured: Dependence | None, tolerance: float) -> Moments | None:
-    """M' = LL' with L the aim, read exactly, moved into the subspace by its coordinates J; None where that is far from M."""
+def _nearest(contrast_matrix: Floats, matrix: Any, measured: Dependence | None, tolerance: float) -> Moments | None:
+    """M' = LL', L the contrast matrix read exactly, moved into the subspace by its coordinates J; None where far from M."""
     from flint import arb_mat, fmpq_mat
 
-    rows = fmpq_mat(exact_rationals(np.ascontiguousarray(aim.T)))
+    rows = fmpq_mat(exact_rationals(np.ascontiguousarray(contrast_matrix.T)))
     if measured is not None:
         entries = rows.tolist()
         rows = measured.completed(fmpq_mat([[row[c] for c in measured.chosen.tolist()] for row in entries]))

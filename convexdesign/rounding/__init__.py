@@ -1,5 +1,7 @@
 """From weights to whole numbers of pulls, on arrays in whitened coordinates; every result is re-evaluated."""
 
+from typing import Any
+
 from convexdesign.criteria.average import AverageVariance
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.log_det import Volume
@@ -16,8 +18,8 @@ from convexdesign.rounding.count_limits import Limits, limits
 from convexdesign.rounding.local_exchange import exchange
 from convexdesign.rounding.optimal import Proven, prove_optimal
 from convexdesign.rounding.regret_minimisation import regret, regret_guarantee
+from convexdesign.rounding.rounded_design import Method, RoundedDesign, round_weights
 from convexdesign.rounding.sparsification import sparsify
-from convexdesign.rounding.whole import Method, Whole, round_weights
 
 __all__ = [
     "AverageVariance",
@@ -27,12 +29,12 @@ __all__ = [
     "Method",
     "Minimax",
     "Proven",
+    "RoundedDesign",
     "SphereTargets",
     "TargetOracle",
     "Targets",
     "TransformedTargets",
     "Volume",
-    "Whole",
     "apportion",
     "exchange",
     "limits",
@@ -43,3 +45,13 @@ __all__ = [
     "round_weights",
     "sparsify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "RoundedDesign":
+        import warnings
+
+        message = "Whole is deprecated since version 0.2 and will be removed in 0.4: use RoundedDesign"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return RoundedDesign
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,13 +17,13 @@ import numpy as np
 from convexdesign.arms.groups import as_groups
 from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor, value_on_range
 from convexdesign.errors import InputError
+from convexdesign.rounding.cached_criterion import CachedCriterion
 from convexdesign.rounding.many_starts import Effort, Tell
 from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.plans import Plans
 from convexdesign.rounding.ranged import on_range
-from convexdesign.rounding.remembering import Remembering
+from convexdesign.rounding.rounded_design import Method, RoundedDesign
 from convexdesign.rounding.tables import ALL_PAIRS, SwapTable, swap_table
-from convexdesign.rounding.whole import Method, Whole
 from convexdesign.rounding.whole_program import best_by, nearest_plan
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -101,7 +101,7 @@ def search_inside(
     Raises InputError where no plan is found that estimates what is asked.
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    plain = criterion.criterion if isinstance(criterion, Remembering) and not criterion.lists_targets else criterion
+    plain = criterion.criterion if isinstance(criterion, CachedCriterion) and not criterion.lists_targets else criterion
     ranged = on_range(arms, weights, plans.bounds, plain, prior)
     inside = plans.tightened(ranged.bounds.upper)
     U, held, measured = ranged.arms, ranged.prior, ranged.criterion
@@ -135,7 +135,7 @@ def round_inside(
     time_limit: float = 60.0,
     effort: str | float = "quick",
     tell: Tell | None = None,
-) -> Whole | None:
+) -> RoundedDesign | None:
     """A plan near the counts aimed at (k,), with what it gives; None where no plan is found.
 
     arms (k, r) or groups (k, l, r); prior (r, r) TOTAL information held; method: "auto" and "exchange" improve by exchange,
@@ -145,7 +145,7 @@ def round_inside(
     spend = Effort.of(effort, tell)
     if plans.bounds.total - (aim[-1] if plans.idle else 0.0) > MANY_PULLS:
         spend.patience = 0
-    remembering = Remembering(criterion)
+    remembering = CachedCriterion(criterion)
     counts = search_inside(arms, aim, plans, remembering, prior, spend, polish=method != "apportion", rng=rng)
     if counts is None:
         return None
@@ -156,7 +156,7 @@ def round_inside(
             arms, counts, plans.bounds, remembering, prior, rows=plans.all_rows, time_limit=left, tell=tell
         )
         counts, bound = proven.counts, proven.lower_bound
-    return Whole(counts, Method(method), _information(arms, counts, prior), criterion, bound)
+    return RoundedDesign(counts, Method(method), _information(arms, counts, prior), criterion, bound)
 
 
 def _information(arms: Floats, counts: Counts, prior: Floats | None) -> Floats:

@@ -34,7 +34,7 @@ from convexdesign.criteria.exchange import (
 )
 from convexdesign.errors import ConvexDesignError, SolverError
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.plans import MEETS, Rows, no_rows
+from convexdesign.rounding.plans import MEETS, Inequalities, no_rows
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Proven", "prove_optimal"]
@@ -74,7 +74,7 @@ def prove_optimal(
     criterion: MatrixCriterion,
     prior: Floats | None = None,
     *,
-    rows: Rows | None = None,
+    rows: Inequalities | None = None,
     tol: float = 1e-6,
     time_limit: float = 60.0,
     tell: Callable[[float, float], None] | None = None,
@@ -157,7 +157,7 @@ class _Search:
         arms: Floats,
         start: Counts,
         bounds: Limits,
-        rows: Rows | None,
+        rows: Inequalities | None,
         criterion: MatrixCriterion,
         prior: Floats | None,
         tol: float,
@@ -312,7 +312,7 @@ class _LinearProgram:
     Rows may be exceeded at a price P per unit, so that every box has a point: where none keeps the rows, the bound says so.
     """
 
-    def __init__(self, n: int, total: int, rows: Rows):
+    def __init__(self, n: int, total: int, rows: Inequalities):
         try:
             import highspy
         except ImportError as error:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.typing import Counts, Floats, Indices
 
-__all__ = ["MEETS", "Plans", "Rows", "Shares", "no_rows"]
+__all__ = ["MEETS", "Inequalities", "Plans", "Shares", "no_rows"]
 
 
 # A row is met when it is exceeded by no more than this share of its terms: rounding of its numbers, never a pull.
@@ -26,7 +26,7 @@ BLOCK = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Inequalities:
     """R n <= b for counts n (k,): R (m, k), b (m,), and a name for each row, as messages call it."""
 
     R: Floats
@@ -41,22 +41,24 @@ class Rows:
     def __len__(self) -> int:
         return len(self.b)
 
-    def __add__(self, other: Rows) -> Rows:
-        return Rows(np.vstack([self.R, other.R]), np.concatenate([self.b, other.b]), (*self.names, *other.names))
+    def __add__(self, other: Inequalities) -> Inequalities:
+        return Inequalities(
+            np.vstack([self.R, other.R]), np.concatenate([self.b, other.b]), (*self.names, *other.names)
+        )
 
-    def taken(self, index: Indices) -> Rows:
+    def taken(self, index: Indices) -> Inequalities:
         """The rows for some of the arms, where the others are not pulled."""
-        return Rows(self.R[:, index], self.b, self.names)
+        return Inequalities(self.R[:, index], self.b, self.names)
 
-    def with_idle_arm(self) -> Rows:
+    def with_idle_arm(self) -> Inequalities:
         """The rows with one more arm, which none of them counts."""
-        return Rows(np.pad(self.R, ((0, 0), (0, 1))), self.b, self.names)
+        return Inequalities(np.pad(self.R, ((0, 0), (0, 1))), self.b, self.names)
 
-    def in_their_units(self) -> Rows:
+    def in_their_units(self) -> Inequalities:
         """Each row divided by its largest entry."""
         size = self.size.max(axis=1, initial=0.0)
         size = np.where(size > 0, size, 1.0)
-        return Rows(self.R / size[:, None], self.b / size, self.names)
+        return Inequalities(self.R / size[:, None], self.b / size, self.names)
 
     def room(self, counts: Counts | Floats) -> Floats:
         """By how much each row may still grow, what rounding adds included; negative where it is broken."""
@@ -68,9 +70,9 @@ class Rows:
         return np.flatnonzero(self.room(counts) < 0)
 
 
-def no_rows(k: int) -> Rows:
+def no_rows(k: int) -> Inequalities:
     """No constraint on k counts."""
-    return Rows(np.empty((0, k)), np.empty(0), ())
+    return Inequalities(np.empty((0, k)), np.empty(0), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ class Shares:
         low = np.flatnonzero(spent < self.lower * total * (1.0 - MEETS))
         return low, np.flatnonzero(spent > self.upper * total * (1.0 + MEETS))
 
-    def as_rows(self) -> Rows:
+    def as_rows(self) -> Inequalities:
         """The same as rows, one for every limit that says something."""
         k = self.costs.size
         high, low = np.flatnonzero(self.upper < 1.0), np.flatnonzero(self.lower > 0.0)
@@ -104,7 +106,7 @@ class Shares:
         R[np.arange(high.size), high] += self.costs[high]
         R[high.size + np.arange(low.size), low] -= self.costs[low]
         names = [f"max_weight[{i}]" for i in high] + [f"min_weight[{i}]" for i in low]
-        return Rows(R.reshape(-1, k), np.zeros(len(R)), tuple(names))
+        return Inequalities(R.reshape(-1, k), np.zeros(len(R)), tuple(names))
 
     def swaps(self, counts: Counts, out: Indices, into: Indices) -> NDArray[np.bool_]:
         """Which moves of one pull meet the limits afterwards, shape (a, b)."""
@@ -148,7 +150,7 @@ class Plans:
     """
 
     bounds: Limits
-    rows: Rows
+    rows: Inequalities
     shares: Shares | None = None
     idle: bool = field(default=False)
     price: Floats | None = None
@@ -159,7 +161,7 @@ class Plans:
         return len(self.rows) == 0 and self.shares is None
 
     @cached_property
-    def all_rows(self) -> Rows:
+    def all_rows(self) -> Inequalities:
         """The rows, with limits of shares among them."""
         return self.rows if self.shares is None else self.rows + self.shares.as_rows()
 

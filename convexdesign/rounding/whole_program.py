@@ -14,7 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from convexdesign.errors import InputError
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.plans import Plans, Rows
+from convexdesign.rounding.plans import Inequalities, Plans
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["best_by", "broken_for_least", "nearest_plan", "nearest_total", "no_plan"]
@@ -66,7 +66,7 @@ def _near(plans: Plans, aim: Floats) -> tuple[Counts, Plans] | None:
     if not 0 < total <= min(int(upper.sum()), MANY_PULLS):
         return None
     rows = plans.all_rows
-    window = Rows(rows.R, rows.b - rows.R @ base, rows.names)
+    window = Inequalities(rows.R, rows.b - rows.R @ base, rows.names)
     return base, Plans(Limits(total, np.zeros_like(base), upper), window)
 
 

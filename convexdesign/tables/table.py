@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arguments import to_path
-from convexdesign.arms.read import Rows, read_arms
+from convexdesign.arms.read import LabelledVectors, read_arms
 from convexdesign.errors import InputError
 from convexdesign.files import is_file, open_array
 from convexdesign.tables.dialect import read_text_table
@@ -112,7 +112,7 @@ def read_table(
     return Table(reading.values, reading.columns, reading.names)
 
 
-def read_rows(path: Path, **options: Any) -> Rows:
+def read_rows(path: Path, **options: Any) -> LabelledVectors:
     """Labelled vectors from a file, or matrices, of arms with several responses, from an NPY file of three dimensions.
 
     options: those of `read_table`, for text; an NPY file needs none.
@@ -121,7 +121,7 @@ def read_rows(path: Path, **options: Any) -> Rows:
     if stored is not None and stored.ndim == 3:
         return read_arms(stored)
     table = read_table(path, **({} if is_npy(path) else options))
-    return Rows(table.values, table.names, table.columns)
+    return LabelledVectors(table.values, table.names, table.columns)
 
 
 def stored_array(path: Path) -> Any | None:

@@ -15,15 +15,15 @@ from convexdesign.criteria import Evaluation, oracle_of
 from convexdesign.criteria.sensitivities import Sensitivities
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 __all__ = ["Sensitivities", "sensitivities", "unmeasured_shares"]
 
 
-def sensitivities(canonical: Canonical, at: Evaluation, best: Witness | None) -> Sensitivities:
+def sensitivities(canonical: Canonical, at: Evaluation, best: DualCertificate | None) -> Sensitivities:
     """The sensitivities at weights evaluated by `at`; best: what proves the bound on the optimum, where it is known."""
     if best is not None:
-        best = Witness(best.targets, best.within(canonical))
+        best = DualCertificate(best.targets, best.within(canonical))
     return oracle_of(canonical).sensitivities(canonical, at, best)
 
 

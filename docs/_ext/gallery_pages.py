@@ -352,7 +352,7 @@ def information_of_interest(design: Any) -> Any:
     problem = design.problem
     if problem.criterion.name != "DS":
         return None
-    K, C = problem.aim, np.linalg.pinv(design.information, rcond=1e-10, hermitian=True)
+    K, C = problem.contrast_matrix, np.linalg.pinv(design.information, rcond=1e-10, hermitian=True)
     return K @ np.linalg.inv(K.T @ C @ K) @ K.T
 
 

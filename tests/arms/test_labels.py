@@ -169,10 +169,10 @@ def test_inequalities_name_their_arms_and_rows():
 
 
 def test_interest_by_names_by_labelled_combinations_and_wrong_names():
-    by_index = P.ds_optimal(ARMS, [1, 2]).aim
-    np.testing.assert_array_equal(P.ds_optimal(ARMS, ["dose", "square"]).aim, by_index)
+    by_index = P.ds_optimal(ARMS, [1, 2]).contrast_matrix
+    np.testing.assert_array_equal(P.ds_optimal(ARMS, ["dose", "square"]).contrast_matrix, by_index)
     K = pd.DataFrame({"first": [0.0, 1, 0], "second": [1.0, 0, 2]}, index=ARMS.columns)
-    np.testing.assert_array_equal(P.ds_optimal(ARMS, K.loc[ORDER]).aim, K.to_numpy())
+    np.testing.assert_array_equal(P.ds_optimal(ARMS, K.loc[ORDER]).contrast_matrix, K.to_numpy())
     with pytest.raises(cd.InputError, match=r"interest names 'dosis', but .* one, dose, square"):
         P.ds_optimal(ARMS, ["dosis"])
     with pytest.raises(cd.InputError, match="have no names; give indices"):

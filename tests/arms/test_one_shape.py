@@ -30,15 +30,17 @@ def test_no_kind_of_rows_is_told_from_another():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and name_of(node.func) == "isinstance":
                 kinds = {name_of(kind) for kind in ast.walk(node.args[1]) if isinstance(kind, ast.expr)}
-                assert "Rows" not in kinds or path.parent.name in ("arms", "problem"), f"{path}:{node.lineno}"
+                assert "LabelledVectors" not in kinds or path.parent.name in ("arms", "problem"), (
+                    f"{path}:{node.lineno}"
+                )
                 assert not kinds & {"ResponseRows", "ResponseArms", "BlockArms"}, f"{path}:{node.lineno}"
 
 
 def test_no_property_of_rows_raises():
     """What cannot be said of some arms is a method with a reason, never a property that fails."""
-    from convexdesign.arms.read import Rows, read_arms
+    from convexdesign.arms.read import LabelledVectors, read_arms
 
     for rows in (read_arms([[1.0, 2.0], [0.0, 1.0]]), read_arms([[[1.0, 0.0], [2.0, 1.0]]])):
-        for name, member in vars(Rows).items():
+        for name, member in vars(LabelledVectors).items():
             if isinstance(member, property):
                 getattr(rows, name)

@@ -18,7 +18,7 @@ from convexdesign.rigorous import prove
 from convexdesign.roundoff import value_error
 from convexdesign.solving import METHODS, takes
 from convexdesign.verification.equivalence import sensitivities
-from convexdesign.witness import Witness
+from convexdesign.witness import DualCertificate
 
 RNG = np.random.default_rng(11)
 N, D = 7, 3
@@ -85,7 +85,7 @@ def test_no_vectors_prove_more_than_is_true(name, seed):
     count = oracle.numbered(canonical.problem)
     others = own if count is None else own[rng.integers(0, own.size, 4)]
     for targets, B in ((own, vectors), (others, rng.standard_normal((others.size, D)))):
-        bound, _ = vector_bound(canonical, Witness(targets, B), canonical.problem.weight_set.support)
+        bound, _ = vector_bound(canonical, DualCertificate(targets, B), canonical.problem.weight_set.support)
         for other in range(5):
             assert not criterion.is_better(evaluate(canonical, random_weights(other)).value, bound)
 
@@ -196,7 +196,7 @@ def test_the_smooth_form_has_the_gradient_and_hessian_of_its_value(name):
     def at(weights):
         factor = np.linalg.cholesky(canonical.information(weights))
         Z = np.linalg.solve(factor, U.T)
-        L, value, size = form.at(factor, np.linalg.solve(factor, canonical.aim))
+        L, value, size = form.at(factor, np.linalg.solve(factor, canonical.contrast_matrix))
         return value, (form.image(L, Z) ** 2).sum(axis=0), form.hessian(L, Z), size
 
     _, q, H, size = at(w)
@@ -220,7 +220,7 @@ def test_the_value_in_doubles_lies_in_the_enclosure(name):
     assert 0 < off < 1e-9 * max(1.0, abs(at.value))
     assert proof.low - off <= at.value <= proof.high + off
     assert proof.high - proof.low <= 1e-9 * max(1.0, abs(at.value))
-    bound, _ = vector_bound(canonical, Witness(targets, vectors), canonical.problem.weight_set.support)
+    bound, _ = vector_bound(canonical, DualCertificate(targets, vectors), canonical.problem.weight_set.support)
     if not canonical.problem.is_kiefer_wolfowitz:
         assert proof.bound == pytest.approx(bound, rel=1e-9, abs=1e-9)
     assert 0.0 < proof.efficiency <= 1.0

@@ -52,14 +52,14 @@ def test_agrees_with_the_conic_program_on_ugly_arms(seed):
 
 
 @pytest.mark.parametrize(
-    ("arms", "aim", "value"),
+    ("arms", "contrast_matrix", "value"),
     [
         ([[1, 0], [0, 1], [0.5, 2]], [[1, 0]], 1.0),  # all on the first arm
         ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 2, 0]], 9.0),  # (1 + 2)^2, nothing on the third
     ],
 )
-def test_singular_optima(arms, aim, value):
-    L = np.array(aim, dtype=float)
+def test_singular_optima(arms, contrast_matrix, value):
+    L = np.array(contrast_matrix, dtype=float)
     design = cd.solve(P.average_variance(arms, L.T @ L), method="frank-wolfe")
     assert design.status is cd.Status.CERTIFIED
     assert design.value == pytest.approx(value, rel=1e-6)
@@ -97,5 +97,5 @@ def test_corrective_steps_end_when_they_are_told_to(correct):
     answers = iter([False, False, True, True, True])
     options = {"tol": 1e-14, "start": np.full(60, 1 / 60), "prior": None, "max_iter": 100}
     if correct is correct_average:
-        options["aim"] = np.eye(4)
+        options["contrast_matrix"] = np.eye(4)
     assert correct(U, stop=lambda: next(answers), **options).steps == 2

@@ -20,13 +20,13 @@ def information(arms, weights, prior):
     return A if prior is None else A + prior
 
 
-def gradient(kind, arms, aim, weights, prior):
+def gradient(kind, arms, L, weights, prior):
     """-df/dw_i, written out with inverses."""
     C = np.linalg.inv(information(arms, weights, prior))
     weight = {
-        AverageForm(): lambda: C @ aim @ aim.T @ C,
+        AverageForm(): lambda: C @ L @ L.T @ C,
         LogDetForm(): lambda: C,
-        InterestForm(): lambda: C @ aim @ np.linalg.inv(aim.T @ C @ aim) @ aim.T @ C,
+        InterestForm(): lambda: C @ L @ np.linalg.inv(L.T @ C @ L) @ L.T @ C,
     }[kind]()
     groups = arms.reshape(weights.size, -1, arms.shape[1])
     return np.einsum("ilr,rs,ils->i", groups, weight, groups)
@@ -37,26 +37,26 @@ def random_problem(seed):
     r, n = int(rng.integers(2, 6)), int(rng.integers(12, 60))
     arms = rng.standard_normal((2 * n if seed % 5 == 4 else n, r))
     kind = FORMS[seed % 3]
-    aim = rng.standard_normal((r, int(rng.integers(1, r))))
+    contrast_matrix = rng.standard_normal((r, int(rng.integers(1, r))))
     prior = np.diag(rng.uniform(0, 0.3, r)) if seed % 4 == 1 else None
     lower = rng.uniform(0, 0.3, n) / n * (seed % 2)
     upper = rng.uniform(1.2, 5.0, n) / n
     if seed % 7 == 0:
         lower[3] = upper[3]
         upper[4] = lower[4] = 0.0
-    return arms, kind, aim, lower, upper, prior
+    return arms, kind, contrast_matrix, lower, upper, prior
 
 
 @pytest.mark.parametrize("seed", range(36))
 def test_first_order_conditions_hold_and_bounds_are_reached_exactly(seed):
     """At the optimum q is one constant inside the bounds, less at the lower and more at the upper ones."""
-    arms, kind, aim, lower, upper, prior = random_problem(seed)
-    found = within_bounds(arms, kind, aim, lower, upper, 1e-9, prior=prior)
+    arms, kind, contrast_matrix, lower, upper, prior = random_problem(seed)
+    found = within_bounds(arms, kind, contrast_matrix, lower, upper, 1e-9, prior=prior)
     w = found.weights
     assert found.gap <= 1e-9
     assert np.all((lower <= w) & (w <= upper))
     assert w.sum() == pytest.approx(1.0, abs=1e-13)
-    q = gradient(kind, arms, aim, w, prior)
+    q = gradient(kind, arms, contrast_matrix, w, prior)
     # The best weights for this q are w itself: a fractional knapsack, here filled by hand.
     best, left = lower.copy(), 1.0 - lower.sum()
     for i in np.argsort(-q):

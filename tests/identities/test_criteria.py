@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import convexdesign as cd
-from convexdesign.certificate import Witness, certify, vector_bound
+from convexdesign.certificate import DualCertificate, certify, vector_bound
 from convexdesign.problem import canonicalise
 
 P = cd.DesignProblem
@@ -116,7 +116,7 @@ def test_no_vectors_prove_more_than_the_optimum(seed):
         k = own.witness.vectors.shape[0]
         noise = rng.standard_normal(own.witness.vectors.shape) * 10.0 ** rng.uniform(-3, 1)
         for vectors in (own.witness.vectors + noise, noise):
-            bound, _ = vector_bound(canonical, Witness(np.arange(k), vectors), problem.weight_set.support)
+            bound, _ = vector_bound(canonical, DualCertificate(np.arange(k), vectors), problem.weight_set.support)
             if not np.isfinite(own.value):
                 continue
             if problem.criterion.maximised:

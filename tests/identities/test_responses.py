@@ -99,7 +99,7 @@ def bound_of(design, kind, arms, covariance, prior=None):
         case "e":
             return most / (B**2).sum()
         case "a" | "i" | "average":
-            return np.sum(B * design.problem.aim.T[chosen]) ** 2 / most
+            return np.sum(B * design.problem.contrast_matrix.T[chosen]) ** 2 / most
     V = design.problem.targets.take(chosen)
     return ((B * V).sum(axis=1) ** 2).sum() / most
 

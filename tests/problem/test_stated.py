@@ -33,7 +33,7 @@ def test_the_arguments_of_a_problem_make_it_again(kind):
     everything, all_targets = np.arange(5), problem.targets.worst(np.eye(problem.arms.d), 100)[0]
     np.testing.assert_array_equal(again.arms.take(everything), problem.arms.take(everything))
     np.testing.assert_array_equal(again.targets.take(all_targets), problem.targets.take(all_targets))
-    np.testing.assert_array_equal(again.aim, problem.aim)
+    np.testing.assert_array_equal(again.contrast_matrix, problem.contrast_matrix)
     np.testing.assert_array_equal(again.prior, problem.prior)
     np.testing.assert_array_equal(again.weight_set.upper, problem.weight_set.upper)
     assert again.n_new == problem.n_new == 7

@@ -11,7 +11,7 @@ from convexdesign.errors import InputError
 from convexdesign.rounding import AverageVariance, MatrixTargets, Minimax, Volume
 from convexdesign.rounding.count_limits import limits
 from convexdesign.rounding.inside import round_inside, spanning_plan
-from convexdesign.rounding.plans import Plans, Rows
+from convexdesign.rounding.plans import Inequalities, Plans
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -38,7 +38,7 @@ def test_the_best_plan_inside_is_found_and_proven(seed):
 def test_a_plan_judged_by_what_it_gives_for_its_cost():
     rng = np.random.default_rng(4)
     U, price = rng.standard_normal((5, 2)), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    plans = Plans(limits(6, 5), Rows(np.array([[1.0, 1, 0, 0, 0]]), np.array([3.0]), ("few",)), price=price)
+    plans = Plans(limits(6, 5), Inequalities(np.array([[1.0, 1, 0, 0, 0]]), np.array([3.0]), ("few",)), price=price)
     criterion = Volume(np.eye(2))
     best = min(
         textbook(criterion, (U * n[:, None]).T @ U) * (price @ n) for n in compositions(6, 5) if n[0] + n[1] <= 3
@@ -50,13 +50,13 @@ def test_a_plan_judged_by_what_it_gives_for_its_cost():
 def test_a_start_that_measures_too_little_is_mended():
     # The aim is one arm alone; at most two of it may be pulled.
     U = np.eye(4)
-    plans = Plans(limits(5, 4), Rows(np.array([[1.0, 0, 0, 0]]), np.array([2.0]), ("few",)))
+    plans = Plans(limits(5, 4), Inequalities(np.array([[1.0, 0, 0, 0]]), np.array([2.0]), ("few",)))
     counts, works = spanning_plan(U, np.array([5.0, 0, 0, 0]), plans, Volume(np.eye(4)), None)
     assert works
     assert sorted(counts) == [1, 1, 1, 2]
 
 
 def test_where_every_plan_measures_too_little_it_is_said():
-    plans = Plans(limits(5, 3), Rows(np.array([[0.0, 0, 1]]), np.array([0.0]), ("none of the third",)))
+    plans = Plans(limits(5, 3), Inequalities(np.array([[0.0, 0, 1]]), np.array([0.0]), ("none of the third",)))
     with pytest.raises(InputError, match="estimates all"):
         round_inside(np.eye(3), np.full(3, 5 / 3), plans, Volume(np.eye(3)), method="auto")

@@ -8,7 +8,7 @@ from rounding.test_plans import is_plan, random_plans
 from small_counts import compositions
 
 from convexdesign.rounding.count_limits import limits
-from convexdesign.rounding.plans import Plans, Rows
+from convexdesign.rounding.plans import Inequalities, Plans
 from convexdesign.rounding.whole_program import best_by, broken_for_least, nearest_plan, nearest_total, no_plan
 
 
@@ -30,7 +30,7 @@ def test_a_plan_is_found_exactly_where_there_is_one_and_it_is_the_nearest(seed):
 
 
 def test_a_very_large_total_is_rounded_near_its_aim():
-    rows = Rows(np.array([[1.0, -1.0, 0.0]]), np.zeros(1), ("no more of the first",))
+    rows = Inequalities(np.array([[1.0, -1.0, 0.0]]), np.zeros(1), ("no more of the first",))
     plans = Plans(limits(10**12 + 1, 3), rows)
     found = nearest_plan(plans, np.array([0.4, 0.3, 0.3]) * (10**12 + 1))
     assert found is not None
@@ -40,7 +40,7 @@ def test_a_very_large_total_is_rounded_near_its_aim():
 def test_where_there_is_no_plan_the_constraints_and_the_nearest_total_are_named():
     def plans_for(n):
         even = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
-        return Plans(limits(n, 2), Rows(even, np.array([0.0, 0.0, 99.0]), ("equal", "equal", "room")))
+        return Plans(limits(n, 2), Inequalities(even, np.array([0.0, 0.0, 99.0]), ("equal", "equal", "room")))
 
     assert broken_for_least(plans_for(7)) == ["equal"]
     assert nearest_total(plans_for, 7) in (6, 8)

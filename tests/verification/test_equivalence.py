@@ -47,7 +47,7 @@ def test_elsewhere_the_excess_is_a_proven_gap(name, seed):
     values, bound = drawn(v)
     excess = values.max() - bound
     if problem.criterion.name in ("D", "DS"):
-        size = problem.aim.shape[1] or 3
+        size = problem.contrast_matrix.shape[1] or 3
         proven = 1 / (1 + excess / size)  # det^(1/s) is concave, so its gap is at most that of its derivative
     else:
         proven = v.value / (v.value + excess)

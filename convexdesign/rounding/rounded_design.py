@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.criteria.exchange import MatrixCriterion, information, measured_range, value_on_range
 from convexdesign.errors import InputError
 from convexdesign.rounding.apportionment import apportion, round_up
+from convexdesign.rounding.cached_criterion import CachedCriterion
 from convexdesign.rounding.count_limits import Limits, completing_arms, limits
 from convexdesign.rounding.fewest import sufficient_sets
 from convexdesign.rounding.local_exchange import exchange
@@ -20,11 +21,10 @@ from convexdesign.rounding.many_starts import Effort, Tell, search, useful_arms
 from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.ranged import Ranged, on_range, restricted
 from convexdesign.rounding.regret_minimisation import regret
-from convexdesign.rounding.remembering import Remembering
 from convexdesign.rounding.sparsification import sparsify
 from convexdesign.typing import Counts, Floats
 
-__all__ = ["Method", "Whole", "round_weights"]
+__all__ = ["Method", "RoundedDesign", "round_weights"]
 
 
 # A weight may be dropped before rounding if that costs no more than this share of the criterion: every arm left gets
@@ -54,7 +54,7 @@ class Method(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class RoundedDesign:
     """A whole-number design: counts (n,) int64, their total, and the information they give (prior included).
 
     method: the one that found the counts. lower_bound: for `optimal`, a proven bound on phi over every whole-number
@@ -99,7 +99,7 @@ def round_weights(
     time_limit: float = 60.0,
     effort: str | float = "quick",
     tell: Tell | None = None,
-) -> Whole:
+) -> RoundedDesign:
     """counts (k,) with sum n (for `ceil` at most n + support) whose phi(prior + sum_i n_i u_i u_i') is small.
 
     arms (k, r): whitened candidates, rank r together with the prior, or groups (k, l, r) of l responses each; weights
@@ -122,7 +122,7 @@ def round_weights(
     if method is Method.CEIL:
         counts = round_up(weights, bounds)
         return _whole(arms, counts, criterion, prior, method)
-    criterion = Remembering(criterion)
+    criterion = CachedCriterion(criterion)
     if reduce_support:
         weights = _trim(arms, weights, bounds, criterion, prior)
     deadline = time.monotonic() + time_limit
@@ -150,7 +150,7 @@ def _rounded(
     method: Method,
     rng: np.random.Generator | None,
     effort: Effort,
-) -> Whole:
+) -> RoundedDesign:
     """The counts of a cheap method on the range of the design or, where n is too small for that, on one that n can measure."""
     ranged = on_range(arms, weights, bounds, criterion, prior)
     try:
@@ -174,7 +174,7 @@ def _cheap(
     method: Method,
     rng: np.random.Generator | None,
     effort: Effort,
-) -> Whole:
+) -> RoundedDesign:
     arms, bounds, criterion, prior = ranged.arms, ranged.bounds, ranged.criterion, ranged.prior
     counts = _apportioned(weights, bounds, spanning)
     best = _whole(arms, counts, criterion, prior, Method.APPORTION)
@@ -192,15 +192,17 @@ def _cheap(
     best = min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
     if method is not Method.AUTO or not few:
         return best
-    plain = criterion.criterion if isinstance(criterion, Remembering) and not criterion.lists_targets else criterion
+    plain = criterion.criterion if isinstance(criterion, CachedCriterion) and not criterion.lists_targets else criterion
     useful = useful_arms(arms, weights, best.counts, bounds, plain, prior)
     counts = search(arms, [best.counts], useful, plain, prior, effort, rng=rng)
     return min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
 
 
-def _whole(arms: Floats, counts: Counts, criterion: MatrixCriterion, prior: Floats | None, method: Method) -> Whole:
+def _whole(
+    arms: Floats, counts: Counts, criterion: MatrixCriterion, prior: Floats | None, method: Method
+) -> RoundedDesign:
     M = information(arms, counts)
-    return Whole(counts, method, M if prior is None else M + prior, criterion)
+    return RoundedDesign(counts, method, M if prior is None else M + prior, criterion)
 
 
 def _apportioned(weights: Floats, bounds: Limits, spanning: NDArray[np.intp]) -> Counts:

@@ -8,14 +8,14 @@ from convexdesign.criteria.exchange import MatrixCriterion, inverse_factor
 from convexdesign.criteria.worst_target import Minimax
 from convexdesign.typing import Floats
 
-__all__ = ["Remembering"]
+__all__ = ["CachedCriterion"]
 
 
 # Targets kept at hand. More of them stay the worst for longer, but each swap looks at some.
 POOL = 512
 
 
-class Remembering(MatrixCriterion):
+class CachedCriterion(MatrixCriterion):
     """A criterion with exactly the values of another, which asks it only where its worst targets may be others.
 
     The targets that were worst at M0 are kept, with a bound f on all others there: elsewhere these are at most
@@ -69,7 +69,7 @@ class Remembering(MatrixCriterion):
 
     def projected(self, Q: Floats) -> MatrixCriterion | None:
         inside = self._criterion.projected(Q)
-        return None if inside is None else Remembering(inside)
+        return None if inside is None else CachedCriterion(inside)
 
     def wanted(self, N: Floats) -> Floats:
         return self._criterion.wanted(N)

@@ -12,7 +12,7 @@ from convexdesign.arms.source import Arms, largest
 from convexdesign.errors import SolverError
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Balance", "balance"]
+__all__ = ["MixedStrategies", "matrix_game"]
 
 
 # Arms added at a time, how often at most, and the relative violation that is worth another round.
@@ -22,7 +22,7 @@ PRECISION = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
+class MixedStrategies:
     """A mix z of arms (indices and proportions, sum 1) and multipliers mu >= 0 of the targets, each a proof for the other."""
 
     arms: Indices
@@ -30,7 +30,9 @@ class Balance:
     multipliers: Floats
 
 
-def balance(arms: Arms, vectors: Floats, held: Floats, wanted: Floats, excluded: NDArray[np.bool_]) -> Balance:
+def matrix_game(
+    arms: Arms, vectors: Floats, held: Floats, wanted: Floats, excluded: NDArray[np.bool_]
+) -> MixedStrategies:
     """max over mixes z of min_j (sum_i z_i (b_j'y_i)^2 + p_j) / c_j, = min over mu, mu'c = 1, of max_i sum_j mu_j (...).
 
     vectors b_j (d, m); held p (m,) >= 0; wanted c (m,) > 0; excluded (n,): arms that must not be used. A linear program over
@@ -65,7 +67,7 @@ def balance(arms: Arms, vectors: Floats, held: Floats, wanted: Floats, excluded:
             break
         chosen = np.append(chosen, new)
     used = z > 1e-9 * z.max()
-    return Balance(chosen[used], z[used] / z[used].sum(), mu / wanted)
+    return MixedStrategies(chosen[used], z[used] / z[used].sum(), mu / wanted)
 
 
 def _best(arms: Arms, vectors: Floats, multipliers: Floats, excluded: NDArray[np.bool_]) -> tuple[Indices, Floats]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from convexdesign.arms.source import ScaledArms
     from convexdesign.problem.problem import DesignProblem
 
-__all__ = ["held_exactly", "held_form", "held_rows", "precise_held_rows", "spanning_held_rows"]
+__all__ = ["precise_prior_vectors", "prior_exactly", "prior_form", "prior_vectors", "spanning_prior_vectors"]
 
 
 UNIT = 2.0**-53
@@ -30,14 +30,14 @@ MOST_AS_THEY_ARE = 40_000
 ROUNDED = 1e-13
 
 
-def held_form(problem: DesignProblem, columns: Floats) -> tuple[Floats, float]:
+def prior_form(problem: DesignProblem, columns: Floats) -> tuple[Floats, float]:
     """C'A0C for C (d, k), and a bound on the Frobenius norm of its error."""
     A0, size = problem.prior, np.abs(columns)
     if A0 is None:
         return np.zeros((columns.shape[1],) * 2), 0.0
     d = columns.shape[0]
-    if problem.held is not None:
-        rows = problem.held.take(np.arange(problem.held.n))
+    if problem.prior_rows is not None:
+        rows = problem.prior_rows.take(np.arange(problem.prior_rows.n))
         image = rows @ columns
         off = (d + 8) * UNIT * float(np.linalg.norm(np.abs(rows) @ size))
         whole = float(np.linalg.norm(image))
@@ -46,11 +46,11 @@ def held_form(problem: DesignProblem, columns: Floats) -> tuple[Floats, float]:
     bulk = float(np.linalg.norm(size.T @ (np.abs(A0) @ size)))
     if 2 * (d + 4) * UNIT * bulk <= ROUNDED:
         return out, 2 * (d + 4) * UNIT * bulk
-    out = held_exactly(problem, columns)
+    out = prior_exactly(problem, columns)
     return out, 4.0 * UNIT * float(np.linalg.norm(out)) + (2 * (d + 4) * UNIT) ** 2 * bulk
 
 
-def held_exactly(problem: DesignProblem, columns: Floats) -> Floats:
+def prior_exactly(problem: DesignProblem, columns: Floats) -> Floats:
     """C'A0C with twice the digits, A0 a matrix as it was given, before it was divided by n_new."""
     assert problem.prior is not None
     if problem.divisor == 1.0:
@@ -59,33 +59,33 @@ def held_exactly(problem: DesignProblem, columns: Floats) -> Floats:
     return congruence(columns, (held + held.T) / 2.0) / problem.divisor
 
 
-def held_rows(problem: DesignProblem) -> Floats:
+def prior_vectors(problem: DesignProblem) -> Floats:
     """Rows k with A0 = sum k k', at most d of them; (0, d) where nothing is held."""
     if problem.prior is None:
         return np.zeros((0, problem.arms.d))
-    if problem.held is None:
+    if problem.prior_rows is None:
         return psd_root(problem.prior)
-    return _few(_counted(problem.held))
+    return _few(_counted(problem.prior_rows))
 
 
-def spanning_held_rows(problem: DesignProblem) -> Floats:
+def spanning_prior_vectors(problem: DesignProblem) -> Floats:
     """Rows as above, few or many: those that were counted, as they are, where they are not too many."""
-    if problem.held is None or problem.held.n * problem.arms.d > MOST_AS_THEY_ARE:
-        return held_rows(problem)
-    return _counted(problem.held)
+    if problem.prior_rows is None or problem.prior_rows.n * problem.arms.d > MOST_AS_THEY_ARE:
+        return prior_vectors(problem)
+    return _counted(problem.prior_rows)
 
 
 def _counted(held: ScaledArms) -> Floats:
     return held.take(np.arange(held.n))
 
 
-def precise_held_rows(problem: DesignProblem, basis: Floats) -> Floats:
+def precise_prior_vectors(problem: DesignProblem, basis: Floats) -> Floats:
     """Rows k with W'A0W = sum k k', at most d of them, from products with twice the digits."""
     if problem.prior is None:
         return np.zeros((0, basis.shape[1]))
-    if problem.held is None:
-        return psd_root(held_exactly(problem, basis))
-    rows = problem.held
+    if problem.prior_rows is None:
+        return psd_root(prior_exactly(problem, basis))
+    rows = problem.prior_rows
     return _few(product(rows.arms.take(np.arange(rows.n)), basis) * rows.scale[:, None])
 
 

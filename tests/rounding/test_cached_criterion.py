@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from convexdesign.rounding import MatrixTargets, Minimax
-from convexdesign.rounding.remembering import Remembering
+from convexdesign.rounding.cached_criterion import CachedCriterion
 
 
 class Counting(MatrixTargets):
@@ -23,7 +23,7 @@ def test_same_values_along_a_walk(step):
     T = rng.standard_normal((20_000, 4))
     plain = Minimax(MatrixTargets(T))
     Counting.passes = 0
-    remembering = Remembering(Minimax(Counting(T)))
+    remembering = CachedCriterion(Minimax(Counting(T)))
     M = np.eye(4)
     for _ in range(60):
         u = rng.standard_normal(4)
@@ -37,7 +37,7 @@ def test_same_values_along_a_walk(step):
 def test_swaps_see_a_target_that_has_just_become_the_worst():
     rng = np.random.default_rng(1)
     T = np.vstack([np.tile([1.0, 0.0], (600, 1)), [[0.0, 0.9]]])
-    criterion = Remembering(Minimax(MatrixTargets(T)))
+    criterion = CachedCriterion(Minimax(MatrixTargets(T)))
     assert criterion.value(np.eye(2)) == pytest.approx(1.0)
     M = np.diag([10.0, 1.0])
     assert criterion.value(M) == pytest.approx(0.81)
