@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric
+from convexdesign.criteria import oracle_of
 from convexdesign.errors import InputError
-from convexdesign.problem import Criterion, DesignProblem
+from convexdesign.problem import DesignProblem
 from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.typing import Floats
 
@@ -88,8 +89,9 @@ def check(problem: DesignProblem, first: DesignProblem, k: int) -> None:
     own, other = (np.ones(1) if p.costs is None else np.asarray(p.costs) for p in (problem, first))
     if not np.array_equal(np.broadcast_to(own, problem.n_arms), np.broadcast_to(other, problem.n_arms)):
         raise InputError(f"problem {k} has other costs than the first; one design has one price for each arm")
-    smooth = problem.criterion in (Criterion.D, Criterion.AVERAGE)
-    if not smooth and not (problem.criterion == Criterion.MINIMAX and problem.targets.m == 1):
+    oracle = oracle_of(problem)
+    smooth = oracle.has_corrective_step and oracle.smooth_form is not None
+    if not smooth and not (problem.criterion.by_target and problem.targets.m == 1):
         raise InputError(f"problem {k} is {problem.kind}; compound designs take D, A, I, average variance and c")
 
 

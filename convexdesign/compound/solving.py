@@ -16,7 +16,7 @@ from convexdesign.compound.design import CompoundDesign
 from convexdesign.compound.problem import CompoundProblem
 from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
 from convexdesign.outcome import Stats, Status
-from convexdesign.problem import Criterion, DesignProblem
+from convexdesign.problem import DesignProblem
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["solve_compound"]
@@ -51,9 +51,9 @@ def solve_compound(
 
 def component_of(problem: DesignProblem, best: float = 0.0) -> Component:
     """The information function of a problem over a list."""
-    if problem.criterion == Criterion.D:
+    if problem.criterion.on_range:
         L = None
-    elif problem.criterion == Criterion.AVERAGE:
+    elif not problem.criterion.by_target:
         L = np.asarray(problem.contrast_matrix, dtype=float)
     else:
         L = problem.targets.take(np.array([0])).T
@@ -68,7 +68,7 @@ def best_of(problem: DesignProblem, tol: float) -> float:
         warnings.simplefilter("ignore", ConvergenceWarning)
         design = solve(problem, tol=min(tol / 10, 1e-7))
     bound = design.bound
-    if problem.criterion == Criterion.D:
+    if problem.criterion.on_range:
         return bound / problem.arms.d
     return -float(np.log(bound))
 
