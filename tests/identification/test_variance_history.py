@@ -64,7 +64,7 @@ def run(algorithm, later):
 
 @pytest.mark.parametrize("noise", ["gaussian", "sub-gaussian"])
 def test_a_run_says_which_arm_and_what_to_do(noise):
-    with pytest.warns(I.GuaranteeWarning, match=r"arm 1 had variance 0\.9.*and 8\..*second.*void: .*noise='bounded'"):
+    with pytest.warns(I.GuaranteeWarning, match=r"arm 1 had variance .*second.*void: .*noise=.bounded."):
         run(I.MartingaleElimination(np.eye(2), noise=noise, max_samples=50_000), 9.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
