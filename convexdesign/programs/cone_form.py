@@ -88,7 +88,7 @@ def block_sizes(dims: Any) -> Sizes:
     sizes += [("psd", int(d) * (int(d) + 1) // 2, ()) for d in dims.psd]
     sizes += [("exp", 3, ())] * dims.exp
     sizes += [("power", 3, (float(a), 1.0 - float(a))) for a in dims.p3d]
-    return sizes + [("power", len(shares) + 1, tuple(float(a) for a in shares)) for shares in dims.pnd]
+    return sizes + [("power", len(shares) + 1, tuple(float(a) for a in shares)) for shares in getattr(dims, "pnd", ())]
 
 
 def clarabel_cones(zero: int, nonneg: int, sizes: Sizes) -> list[tuple[str, tuple[Any, ...]]]:
