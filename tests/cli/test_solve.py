@@ -71,6 +71,7 @@ KINDS = {
     "i-optimal": (["--region", "ITEMS"], cd.DesignProblem.i_optimal(SOARE, region=[[1, 1], [2, 0]])),
     "average-variance": (["--matrix", "MATRIX"], cd.DesignProblem.average_variance(SOARE, M=[[3, 1], [1, 2]])),
     "e-optimal": ([], cd.DesignProblem.e_optimal(SOARE)),
+    "phi2-optimal": ([], cd.DesignProblem.phi2_optimal(SOARE)),
 }
 
 

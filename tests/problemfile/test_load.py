@@ -26,6 +26,7 @@ BY_KIND = {
     "i-optimal": "region = [[1.0, 1.0], [1.0, -1.0]]",
     "average-variance": "M = [[1.0, 0.0], [0.0, 2.0]]",
     "e-optimal": "",
+    "phi2-optimal": "",
 }
 
 
