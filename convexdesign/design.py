@@ -24,6 +24,7 @@ from convexdesign.files import write_text
 from convexdesign.outcome import Stats, Status, status_of
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
 from convexdesign.problem.storage import problem_to_json
+from convexdesign.result_table import ResultTable
 from convexdesign.saved import read_document, read_saved
 from convexdesign.typing import Floats
 
@@ -452,6 +453,35 @@ class Design:
             f"Design({self.problem.kind}: {criterion.symbol} {self.value:.8g}, {side} bound {self.bound:.8g}, "
             f"gap {self.gap:.1e}, {self.status.name}; {self.support.size} of {self.problem.n_arms} arms{rank})"
         )
+
+    def table(self) -> ResultTable:
+        """What was solved and how good the answer is, then the arms with weight: as text, HTML or LaTeX.
+
+        Returns
+        -------
+        ResultTable
+            str(...), as_html() and as_latex() of it.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> table = cd.solve(cd.DesignProblem.d_optimal([[1.0, 0.0], [0.0, 1.0]])).table()
+        >>> print("\\n".join(str(table).splitlines()[-3:]))
+        arm    weight
+        0    0.500000
+        1    0.500000
+        """
+        criterion = self.problem.criterion
+        side = "upper bound" if criterion.maximised else "lower bound"
+        facts = [(criterion.value_name, f"{self.value:.8g}"), (side, f"{self.bound:.8g}"), ("gap", f"{self.gap:.1e}")]
+        facts += [("status", self.status.name), ("method", self.stats.method)]
+        if self.rank_note:
+            facts.append(("rank", self.rank_note))
+        if self.certificate.feasibility > 0.0:
+            facts.append(("constraints missed by", f"{self.certificate.feasibility:.1e}"))
+        order = self.support[np.argsort(-self.weights[self.support], kind="stable")]
+        rows = tuple((self.problem.arm_name(int(i)), f"{self.weights[i]:.6f}") for i in order)
+        return ResultTable(f"{self.problem.kind}, proportions", tuple(facts), ("arm", "weight"), rows)
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -20,6 +20,7 @@ from convexdesign.criteria import oracle_of
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, DesignProblem
+from convexdesign.result_table import ResultTable
 from convexdesign.roundoff import value_error
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -156,9 +157,60 @@ class ExactDesign:
             "" if self.is_allowed else f"; NOT ALLOWED: {', '.join(self.broken[:3])} missed by {self.violation:.2g}"
         )
         return (
-            f"ExactDesign({self.total} pulls of {self.support.size} arms by {self.method}{cost}: max variance "
-            f"{self.max_variance:.8g}, efficiency at least {self.efficiency:.6f}{gap}{rank}{outside})"
+            f"ExactDesign({self.total} pulls of {self.support.size} arms by {self.method}{cost}: {self._value_text}, "
+            f"efficiency at least {self.efficiency:.6f}{gap}{rank}{outside})"
         )
+
+    @property
+    def _value_text(self) -> str:
+        """The criterion by its name: a largest variance after all pulls, any other per pull, as of proportions."""
+        criterion = self.problem.criterion
+        if criterion.by_target:
+            return f"{criterion.value_name} {self.max_variance:.8g}"
+        return f"{criterion.value_name} {self.value:.8g} per pull"
+
+    def table(self) -> ResultTable:
+        """What was rounded and how good it is, then the arms that are pulled: as text, HTML (in notebooks) or LaTeX.
+
+        Returns
+        -------
+        ResultTable
+            str(...), as_html() and as_latex() of it.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> plan = cd.solve(cd.DesignProblem.d_optimal([[1.0, 0.0], [0.0, 1.0]])).round(4)
+        >>> print(plan.table())
+        d-optimal, whole numbers
+        -----------------------------
+        pulls                       4
+        method              apportion
+        criterion   log det -1.386294
+        efficiency  at least 1.000000
+        -----------------------------
+        arm  count
+        0        2
+        1        2
+        """
+        name, value = self.problem.criterion.value_name, self.value
+        after = f"{self.max_variance:.7g} after all pulls" if self.problem.criterion.by_target else f"{value:.7g}"
+        facts = [("pulls", f"{self.total:,}"), ("method", self.method), ("criterion", f"{name} {after}")]
+        facts.append(("efficiency", f"at least {self.efficiency:.6f}"))
+        if self.optimality_gap is not None:
+            facts.append(("whole-number gap", f"{self.optimality_gap:.1e}"))
+        if self.cost is not None:
+            facts.append(("cost", f"{self.cost:.8g}"))
+        if self.rank_note:
+            facts.append(("rank", self.rank_note))
+        if not self.is_allowed:
+            facts.append(("NOT ALLOWED", f"{', '.join(self.broken[:3])} missed by {self.violation:.2g}"))
+        order = self.support[np.argsort(-self.counts[self.support], kind="stable")]
+        rows = tuple((self.problem.arm_name(int(i)), f"{self.counts[i]:,}") for i in order)
+        return ResultTable(f"{self.problem.kind}, whole numbers", tuple(facts), ("arm", "count"), rows)
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
 
 
 def round_design(

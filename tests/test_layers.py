@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "convexdesign"
 LAYERS = (
     ("errors", "decimals", "typing"),
     ("arguments", "balls", "digest", "files", "deprecation"),
-    ("showing",),
+    ("showing", "result_table"),
     ("features",),
     ("arms",),
     ("problem",),

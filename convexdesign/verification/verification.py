@@ -19,6 +19,7 @@ from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.exact import ExactDesign, round_design
 from convexdesign.outcome import FEASIBILITY_TOLERANCE
 from convexdesign.problem import Canonical, DesignProblem
+from convexdesign.result_table import ResultTable
 from convexdesign.typing import Floats
 from convexdesign.verification import improvement as improving
 from convexdesign.verification import report
@@ -356,6 +357,53 @@ class Verification:
         low, high = self.efficiency_interval
         rank = f"; {self.rank_note}" if self.rank_note else ""
         return f"Verification(value {self.value:.8g}, efficiency in [{low:.7g}, {high:.7g}]{rank})"
+
+    def table(self, tol: float = 1e-6) -> ResultTable:
+        """What was judged and how good it is, then the worst targets: as text, HTML or LaTeX.
+
+        Parameters
+        ----------
+        tol : float
+            The relative gap up to which the design is called optimal.
+
+        Returns
+        -------
+        ResultTable
+            str(...), as_html() and as_latex() of it.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> table = cd.verify(cd.DesignProblem.d_optimal([[1.0, 0.0], [0.0, 1.0]]), counts=[1, 3]).table()
+        >>> print("\\n".join(str(table).splitlines()[-3:]))
+        target  variance
+        0              4
+        1        1.33333
+        """
+        facts = [fact for fact in report.facts(self, _positive(tol)) if fact[0] != "worst variances"]
+        worst = self.worst_targets()
+        rows = tuple((str(name), f"{value:.6g}") for name, value in zip(worst["target"], worst["variance"]))
+        return ResultTable(f"{self.problem.kind}, verified", tuple(facts), ("target", "variance"), rows)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per arm with weight: arm, weight, as of a Design.
+
+        Returns
+        -------
+        pandas.DataFrame
+            In the order of the arms.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> cd.verify(cd.DesignProblem.d_optimal([[1.0, 0.0], [0.0, 1.0]]), counts=[1, 3]).to_frame().weight.tolist()
+        [0.25, 0.75]
+        """
+        import pandas
+
+        support = np.flatnonzero(self.weights)
+        arms = [self.problem.arm_name(int(i)) for i in support]
+        return pandas.DataFrame({"arm": arms, "weight": self.weights[support]})
 
     def _repr_html_(self) -> str:
         from html import escape

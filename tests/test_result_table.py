@@ -1,0 +1,74 @@
+"""One table for every result: the same numbers as text, HTML and LaTeX, names escaped, the criterion called right."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+from convexdesign.result_table import ResultTable
+
+ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+NAMES = {
+    "g_optimal": "max variance",
+    "d_optimal": "log det",
+    "a_optimal": "average variance",
+    "e_optimal": "least eigenvalue",
+}
+
+
+def test_a_table_says_the_same_in_three_languages():
+    table = ResultTable(
+        "T", (("a fact", "5 % & more"),), ("arm", "x_1", "y"), (("<b>", "1", "22"), ("c{}", "333", "4"))
+    )
+    text, page, paper = str(table), table.as_html(), table.as_latex()
+    cells = ["a fact", "5 % & more", "arm", "x_1", "y", "<b>", "1", "22", "c{}", "333", "4"]
+    assert all(cell in text for cell in cells)
+    assert [html.unescape(c) for c in re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", page)] == cells
+    assert page == table._repr_html_()
+    assert r"5 \% \& more" in paper
+    assert r"<b> & 1 & 22 \\" in paper
+    assert r"c\{\} & 333 & 4 \\" in paper
+    # Numbers end where their column ends.
+    rows = text.splitlines()[-3:]
+    assert rows == ["arm  x_1   y", "<b>    1  22", "c{}  333   4"]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_whole_numbers_call_their_criterion_by_its_name(kind):
+    problem = getattr(cd.DesignProblem, kind)(ARMS)
+    design = cd.solve(problem)
+    plan = design.round(10)
+    name = problem.criterion.value_name
+    assert name in repr(plan)
+    assert ("max variance" in repr(plan)) == (kind == "g_optimal")
+    shown = plan.max_variance if kind == "g_optimal" else plan.value
+    assert f"{name} {shown:.8g}" in repr(plan)
+    facts = dict(plan.table().facts)
+    assert facts["criterion"].startswith(f"{name} {shown:.7g}"[:12])
+    assert facts["pulls"] == "10"
+    assert sum(int(count) for _, count in plan.table().rows) == 10
+    assert plan._repr_html_() == plan.table().as_html()
+    assert dict(design.table().facts)[name] == f"{design.value:.8g}"
+
+
+def test_a_design_and_its_verification_have_frames_alike():
+    problem = cd.DesignProblem.xy_allocation(ARMS)
+    design = cd.solve(problem)
+    frame = cd.verify(problem, design.weights).to_frame()
+    mine = design.to_frame()
+    used = mine[mine.weight > 0]
+    assert frame.arm.tolist() == [str(arm) for arm in used.arm]
+    np.testing.assert_allclose(frame.weight, used.weight)
+    table = cd.verify(problem, design.weights).table()
+    assert dict(table.facts)["efficiency"].startswith("between")
+    assert [name for name, _ in table.rows]
+
+
+def test_what_breaks_the_constraints_is_said():
+    plan = cd.solve(cd.DesignProblem.d_optimal(ARMS, max_weight=0.5)).round(3)
+    facts = dict(plan.table().facts)
+    assert ("NOT ALLOWED" in facts) == (not plan.is_allowed)
