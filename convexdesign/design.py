@@ -460,7 +460,7 @@ class Design:
         Returns
         -------
         ResultTable
-            str(...), as_html() and as_latex() of it.
+            As text by str, in notebooks as HTML, for papers by as_latex().
 
         Examples
         --------

@@ -170,12 +170,12 @@ class ExactDesign:
         return f"{criterion.value_name} {self.value:.8g} per pull"
 
     def table(self) -> ResultTable:
-        """What was rounded and how good it is, then the arms that are pulled: as text, HTML (in notebooks) or LaTeX.
+        """What was rounded and how good it is, then the arms that are pulled.
 
         Returns
         -------
         ResultTable
-            str(...), as_html() and as_latex() of it.
+            As text by str, in notebooks as HTML, for papers by as_latex().
 
         Examples
         --------

@@ -369,7 +369,7 @@ class Verification:
         Returns
         -------
         ResultTable
-            str(...), as_html() and as_latex() of it.
+            As text by str, in notebooks as HTML, for papers by as_latex().
 
         Examples
         --------
@@ -377,8 +377,8 @@ class Verification:
         >>> table = cd.verify(cd.DesignProblem.d_optimal([[1.0, 0.0], [0.0, 1.0]]), counts=[1, 3]).table()
         >>> print("\\n".join(str(table).splitlines()[-3:]))
         target  variance
-        0              4
-        1        1.33333
+        arm 0          4
+        arm 1    1.33333
         """
         facts = [fact for fact in report.facts(self, _positive(tol)) if fact[0] != "worst variances"]
         worst = self.worst_targets()
