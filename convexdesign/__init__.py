@@ -48,7 +48,9 @@ if TYPE_CHECKING:
         tables,
     )
     from convexdesign.experiment import Experiment
+    from convexdesign.precision import Diagnostics, diagnose
     from convexdesign.regions import Model, Region
+    from convexdesign.stratified import StratifiedAllocation, allocate_strata
 
 __all__ = [
     "BlockArms",
@@ -59,6 +61,7 @@ __all__ = [
     "DamagedStoreError",
     "Design",
     "DesignProblem",
+    "Diagnostics",
     "ExactDesign",
     "Experiment",
     "FormulaWarning",
@@ -69,8 +72,11 @@ __all__ = [
     "SolverError",
     "Status",
     "StoreError",
+    "StratifiedAllocation",
     "UnidentifiableError",
     "Verification",
+    "allocate_strata",
+    "diagnose",
     "efficiencies",
     "estimation",
     "experiment",
@@ -99,9 +105,13 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Names that are imported on first use, with the package that has them.
 _LATER = {
+    "Diagnostics": "convexdesign.precision",
     "Experiment": "convexdesign.experiment",
     "Model": "convexdesign.regions",
     "Region": "convexdesign.regions",
+    "StratifiedAllocation": "convexdesign.stratified",
+    "allocate_strata": "convexdesign.stratified",
+    "diagnose": "convexdesign.precision",
 }
 
 

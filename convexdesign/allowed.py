@@ -7,6 +7,7 @@ Convex constraints that are not linear are kept by their linearisations where th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from convexdesign.arguments import positive
+from convexdesign.arguments import positive, whole_at_least
 from convexdesign.arms.read import read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
@@ -218,11 +219,14 @@ def allowed_counts(
     min_counts: ArrayLike | None = None,
     max_counts: ArrayLike | None = None,
     inequalities: Any = None,
+    groups: Any = None,
+    per_group: Any = None,
 ) -> Allowed:
     """Checked: what whole numbers of measurements are held to.
 
-    inequalities: (R, b), R n <= b on the counts; costs (n_arms,) or one number: what a measurement costs where the problem has
-    no costs of its own. Raises InputError naming what is missing or wrong.
+    inequalities: (R, b), R n <= b on the counts; groups (n_arms,): the block of every arm, and per_group: how many measurements
+    each gets, a number, (least, most), or such for every group by its name; costs (n_arms,) or one number: what a
+    measurement costs where the problem has no costs of its own. Raises InputError naming what is missing or wrong.
     """
     if n is None and budget is None:
         raise InputError("give n, the number of measurements, or budget=, what they may cost together, or both")
@@ -246,4 +250,33 @@ def allowed_counts(
         R = np.asarray(read_rows(left, "the matrix R of inequalities", k).values, dtype=float)
         b = read_vector(right, "the right-hand side b of inequalities", len(R))
         rows = Inequalities(R, np.asarray(b), tuple(f"inequalities row {i} (R n <= b)" for i in range(len(R))))
+    if groups is not None or per_group is not None:
+        rows = rows + _group_rows(groups, per_group, k)
     return Allowed(problem, n, budget, price, least, most, rows)
+
+
+def _group_rows(groups: Any, per_group: Any, k: int) -> Inequalities:
+    """How many measurements each group of arms gets, as rows named by the group."""
+    if groups is None or per_group is None:
+        raise InputError(
+            "groups= says which group each arm is in and per_group= how many measurements one gets; give both"
+        )
+    labels = list(np.asarray(groups).tolist())
+    if len(labels) != k:
+        raise InputError(f"groups has {len(labels)} entries; give one for each of the {k} arms")
+    names = list(dict.fromkeys(labels))
+    given = per_group if isinstance(per_group, Mapping) else dict.fromkeys(names, per_group)
+    strange = [name for name in given if name not in names]
+    if strange:
+        raise InputError(
+            f"per_group has {strange[0]!r}, which is no group; the groups are {', '.join(map(str, names))}"
+        )
+    R, b, said = [np.zeros((0, k))], list[float](), list[str]()
+    for name, limit in given.items():
+        member = np.array([label == name for label in labels], dtype=float)
+        pair = (limit, limit) if np.ndim(limit) == 0 else tuple(limit)
+        low, high = (whole_at_least(0, x, f"per_group[{name!r}]") for x in pair)
+        R += [member[None], -member[None]]
+        b += [float(high), -float(low)]
+        said += [f"at most {high} in group {name}", f"at least {low} in group {name}"]
+    return Inequalities(np.vstack(R), np.array(b), tuple(said))

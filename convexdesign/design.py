@@ -269,6 +269,8 @@ class Design:
         min_counts: ArrayLike | None = None,
         max_counts: ArrayLike | None = None,
         inequalities: Any = None,
+        groups: ArrayLike | None = None,
+        per_group: Any = None,
         rng: np.random.Generator | None = None,
         time_limit: float = 60.0,
         effort: str | float = "quick",
@@ -296,6 +298,10 @@ class Design:
             The least and the most pulls of each arm.
         inequalities : (R, b), optional
             R n <= b for the counts n, R of shape (k, n_arms).
+        groups : array_like, shape (n_arms,), optional
+            The block of every arm: its day, its unit.
+        per_group : int, (int, int) or mapping, optional
+            How many runs each group gets, a number, (least, most), or such by the name of the group.
         rng : numpy.random.Generator, optional
             For the starts of the searches; fixed by default.
         time_limit : float
@@ -336,6 +342,8 @@ class Design:
             min_counts=min_counts,
             max_counts=max_counts,
             inequalities=inequalities,
+            groups=groups,
+            per_group=per_group,
             rng=rng,
             time_limit=time_limit,
             effort=effort,

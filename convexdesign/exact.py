@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     import pandas
 
     from convexdesign.allowed import Allowed
+    from convexdesign.precision import Diagnostics
     from convexdesign.rounding import RoundedDesign
     from convexdesign.rounding.many_starts import Tell
     from convexdesign.rounding.plans import Plans
 
-__all__ = ["ExactDesign", "round_design"]
+__all__ = ["ExactDesign", "per_pull", "round_design"]
 
 
 # Up to this many arms, every one may receive pulls; beyond, those with weight and a few of the most informative.
@@ -147,6 +148,65 @@ class ExactDesign:
         arms = [self.problem.arm_name(int(i)) for i in self.support]
         return pandas.DataFrame({"arm": arms, "count": self.counts[self.support]})
 
+    def run_sheet(self, seed: int | None = 0, *, blocks: str | ArrayLike | None = None) -> pandas.DataFrame:
+        """One row a run, in random order: run, block where there are blocks, arm, replicate, and the factors of the settings.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Of the order; None for another one each time.
+        blocks : str or array_like, shape (n_arms,), optional
+            The block of every arm, or the column of the settings that holds it; runs are shuffled within blocks.
+
+        Returns
+        -------
+        DataFrame
+            `total` rows.
+
+        Raises
+        ------
+        InputError
+            Where the blocks do not fit.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> plan = cd.solve(cd.DesignProblem.d_optimal([[1, -1], [1, 1]])).round(4)
+        >>> sorted(plan.run_sheet(seed=1)["arm"])
+        [0, 0, 1, 1]
+        """
+        from convexdesign.runs import sheet_of
+
+        return sheet_of(self.problem, self.counts, seed=seed, blocks=blocks)
+
+    def diagnostics(self, noise_sd: float = 1.0) -> Diagnostics:
+        """Standard errors, power, variance inflation, correlations, aliases and prediction variances; see `diagnose`.
+
+        Parameters
+        ----------
+        noise_sd : float
+            The standard deviation of one run.
+
+        Returns
+        -------
+        Diagnostics
+            In the order of the coordinates of the arms.
+
+        Raises
+        ------
+        InputError
+            For arms with several responses.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> cd.solve(cd.DesignProblem.d_optimal([[1, -1], [1, 1]])).round(4).diagnostics().standard_errors.tolist()
+        [0.5, 0.5]
+        """
+        from convexdesign.precision import diagnose
+
+        return diagnose(self.problem, self.counts, noise_sd=noise_sd)
+
     def __repr__(self) -> str:
         gap = ""
         if self.optimality_gap is not None:
@@ -225,6 +285,8 @@ def round_design(
     min_counts: ArrayLike | None = None,
     max_counts: ArrayLike | None = None,
     inequalities: Any = None,
+    groups: Any = None,
+    per_group: Any = None,
     rng: np.random.Generator | None = None,
     time_limit: float = 60.0,
     effort: str | float = "quick",
@@ -260,6 +322,8 @@ def round_design(
         min_counts=None if min_counts is None else in_order(min_counts, "min_counts", names),
         max_counts=None if max_counts is None else in_order(max_counts, "max_counts", names),
         inequalities=inequalities,
+        groups=groups,
+        per_group=per_group,
     )
     pulls, scale = _proportions(allowed, weights)
     with _bar(progress) as tell:
@@ -374,7 +438,7 @@ def _rounded(
     index = _candidates(canonical, pulls, n, lower, upper, options.method)
     free = not lower.any() and bool(np.all(upper >= n))
     whole = round_weights(
-        _per_pull(canonical, index),
+        per_pull(canonical, index),
         pulls[index],
         n,
         oracle_of(canonical).of_matrix(canonical),
@@ -422,7 +486,7 @@ def _inside_rows(
     index = _candidates(canonical, pulls, bounds.total, bounds.lower[:k], bounds.upper[:k], options.method)
     prior = None if canonical.prior is None else scale * canonical.prior
     for chosen in [index] if index.size == k else [index, np.arange(k)]:
-        arms, contrast_matrix = _per_pull(canonical, chosen), pulls[chosen]
+        arms, contrast_matrix = per_pull(canonical, chosen), pulls[chosen]
         own = chosen
         if plans.idle:
             arms = np.concatenate([arms, np.zeros((1, *arms.shape[1:]))])
@@ -453,7 +517,7 @@ def _spread(counts: Counts, index: Indices, k: int) -> Counts:
     return spread
 
 
-def _per_pull(canonical: Canonical, index: Indices) -> Floats:
+def per_pull(canonical: Canonical, index: Indices) -> Floats:
     """Whitened arms (k, r), or groups of them, with the information of one pull, not of one unit of budget."""
     arms, costs = canonical.whiten_arms(index), canonical.problem.costs
     if costs is not None:

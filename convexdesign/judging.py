@@ -13,8 +13,9 @@ from convexdesign.outcome import Outcome, better_of, status_of
 from convexdesign.problem import Canonical
 from convexdesign.programs.prover import Prover
 from convexdesign.typing import Floats
+from convexdesign.vertex import at_vertex
 
-__all__ = ["better", "judged"]
+__all__ = ["at_its_vertex", "better", "judged"]
 
 
 def judged(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float) -> Design:
@@ -28,6 +29,16 @@ def judged(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float) ->
     weights.flags.writeable = False
     status = status_of(certificate, tol, outcome.ended)
     return Design(canonical.given, weights, certificate, status, outcome.stats, tol, canonical)
+
+
+def at_its_vertex(design: Design) -> Design:
+    """The design on fewer arms, where its tolerance allows that."""
+    weights, certificate = at_vertex(design.canonical, design.weights, design.certificate, design.tol)
+    if weights is design.weights:
+        return design
+    weights.flags.writeable = False
+    status = status_of(certificate, design.tol, design.status)
+    return replace(design, weights=weights, certificate=certificate, status=status)
 
 
 def better(first: Design | None, second: Design | None) -> Design | None:

@@ -19,7 +19,7 @@ from convexdesign.criteria import TABLE, CriterionOracle, oracle_of
 from convexdesign.deprecation import once_positional
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError, SolverError
-from convexdesign.judging import better, judged
+from convexdesign.judging import at_its_vertex, better, judged
 from convexdesign.outcome import Outcome, Report, Snapshot, Stats, Status
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
 from convexdesign.problem.continuum import ContinuumProblem
@@ -125,7 +125,7 @@ def solve(
     reporter = _Reporter(verbose, progress, tol, time_limit)
     options = _Options(method, tol, max_iter, time_limit, start, formulation, backend, reporter)
     try:
-        best = _solved(problem, options)
+        best = at_its_vertex(_solved(problem, options))
     finally:
         reporter.close()
     if best.status is not Status.CERTIFIED:
@@ -193,6 +193,13 @@ def _solved(problem: DesignProblem, options: _Options) -> Design:
         if narrowed is not None:
             return _solved(narrowed, options)
     return best
+
+
+def solved_as_found(problem: DesignProblem, tol: float) -> Design:
+    """The best design over a list, on all arms that the methods leave with weight, neighbours included; without a warning."""
+    return _solved(
+        problem, _Options("auto", tol, None, None, read_warm_start(None, problem), None, None, lambda _: None)
+    )
 
 
 def _timed(design: Design, options: _Options) -> Design:

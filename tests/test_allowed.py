@@ -135,3 +135,40 @@ def test_refusals_say_what_is_missing():
             design.round(**options)
     with pytest.raises(cd.InputError, match=r"_weight\[0\].*nearest n that works is 20"):
         cd.solve(P.d_optimal(F, min_weight=[0.05] + [0.0] * 8, max_weight=[0.05] + [1.0] * 8)).round(19)
+
+
+def test_blocks_of_three_of_the_three_by_three_factorial():
+    """Main effects of 3^2 in three blocks of three: blocks by a + b mod 3 (a Latin square) cost the effects nothing."""
+    cells = np.array(list(itertools.product(range(3), repeat=3)))  # a, b, block
+    contrasts = np.array([[-1.0, 1.0], [0.0, -2.0], [1.0, 1.0]])
+    effects = np.hstack([contrasts[cells[:, 0]], contrasts[cells[:, 1]]])
+    blocks = np.eye(3)[cells[:, 2]]
+    design = cd.solve(P.ds_optimal(np.hstack([effects, blocks]), [0, 1, 2, 3]))
+    plan = design.round(9, groups=cells[:, 2], per_group=3)
+    used = np.repeat(cells, plan.counts, axis=0)
+    assert plan.efficiency == pytest.approx(1.0, abs=1e-5)
+    for block in range(3):
+        inside = used[used[:, 2] == block]
+        assert sorted(inside[:, 0]) == sorted(inside[:, 1]) == [0, 1, 2]
+    assert sorted(plan.run_sheet(blocks=cells[:, 2])["block"]) == [0] * 3 + [1] * 3 + [2] * 3
+
+
+def test_days_of_a_quadratic_have_at_most_four_runs_each():
+    """Day effects are nuisance: the bound is the continuous optimum with equal shares for all days."""
+    grid, days = F[:, 1:], np.repeat(np.arange(4), 9)
+    X = np.hstack([np.tile(grid, (4, 1)), np.eye(4)[days]])
+    share = np.eye(4)[days].T
+    design = cd.solve(
+        P.ds_optimal(X, list(range(5)), inequalities=(np.r_[share, -share], np.r_[np.ones(4), -np.ones(4)] / 4))
+    )
+    plan = design.round(16)
+    assert np.bincount(days, plan.counts).tolist() == [4] * 4
+    assert 0.9 < plan.efficiency <= 1
+    fewer = design.round(12, groups=days, per_group=dict.fromkeys(range(4), (2, 4)))
+    assert np.bincount(days, fewer.counts).tolist() == [3] * 4  # the weights ask for equal days
+    free = cd.solve(P.ds_optimal(X, list(range(5)))).round(12, groups=days, per_group=(2, 4))
+    per_day = np.bincount(days, free.counts)
+    assert per_day.min() >= 2
+    assert per_day.max() <= 4
+    with pytest.raises(cd.InputError, match="at most 2 in group"):
+        cd.solve(P.ds_optimal(X, list(range(5)))).round(12, groups=days, per_group=2)

@@ -36,7 +36,9 @@ def read_settings(
         columns = list(tables["arms"].columns if spec is None else spec.factors)
         matrix = coded(table, columns, paths[name], paths["arms"], spec or formula)
         spec = spec or matrix.spec
-        out[name] = LabelledVectors(np.ascontiguousarray(matrix.to_numpy()), names_of(table), tuple(matrix.columns))
+        out[name] = LabelledVectors(
+            np.ascontiguousarray(matrix.to_numpy()), names_of(table), tuple(matrix.columns), matrix=matrix
+        )
     assert spec is not None
     return spec, out
 

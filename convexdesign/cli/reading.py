@@ -153,6 +153,17 @@ def read_judged(
     return problem, design_given(problem, stated, weights, counts, design, listed)
 
 
+def read_runs(stated: ProblemOptions, path: Path) -> tuple[DesignProblem, dict[str, Any]]:
+    """A problem, and the counts of a run sheet."""
+    from convexdesign.runs import counts_of_runs
+    from convexdesign.tables.factors import read_factors
+
+    problem = read_problem(stated)
+    table = read_factors(path, unique=False)
+    sheet = {name.strip(): column for name, column in table.cells.items()}
+    return problem, {"counts": counts_of_runs(problem, sheet)}
+
+
 def design_given(
     problem: DesignProblem,
     stated: ProblemOptions,

@@ -57,7 +57,7 @@ def round_(
     max_counts: Annotated[
         str | None, option("--max-counts", metavar="CSV|NUMBER", help="At most this many of each arm.")
     ] = None,
-    seed: Annotated[int, option("--seed", help="For ties that are broken at random.")] = 0,
+    seed: Annotated[int, option("--seed", help="For starts, ties and the order of the run sheet.")] = 0,
     time_limit: Annotated[float, option("--time-limit", metavar="SECONDS", help="For the method optimal.")] = 60.0,
     effort: Annotated[
         str,
@@ -66,6 +66,16 @@ def round_(
     tol: Annotated[float, option("--tol", help="The relative gap to prove for the proportions.")] = 1e-6,
     output: Annotated[
         Path | None, option("--output", "-o", metavar="CSV", help="Write the counts, one row an arm.")
+    ] = None,
+    run_sheet: Annotated[
+        Path | None,
+        option(
+            "--run-sheet", metavar="CSV", help="Write one row a run in random order (--seed): arm, replicate, settings."
+        ),
+    ] = None,
+    blocks: Annotated[
+        str | None,
+        option("--blocks", metavar="COLUMN", help="The column of settings with the blocks of the --run-sheet."),
     ] = None,
     progress: Progress = True,
     as_json: AsJson = False,
@@ -81,6 +91,7 @@ def round_(
     import numpy as np
 
     check_writable(output, "--output")
+    check_writable(run_sheet, "--run-sheet")
     if n is None and budget is None:
         raise InputError("give --n, the number of measurements, or --budget, what they may cost together, or both")
     if n is not None and n < 1:
@@ -102,6 +113,10 @@ def round_(
         progress=progress,
         **limits,
     )
+    if run_sheet is not None:
+        from convexdesign.files import write_text
+
+        write_text(run_sheet, exact.run_sheet(seed, blocks=blocks).to_csv(index=False, lineterminator="\n"))
     if output is not None:
         write_per_arm(design.problem, {"count": exact.counts}, output)
     whole = design_document(design)

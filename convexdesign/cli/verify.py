@@ -24,12 +24,13 @@ from convexdesign.cli.arguments import (
 )
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_picture, save_picture
-from convexdesign.cli.output import counted, print_line, respond, watched
-from convexdesign.cli.reading import read_judged
+from convexdesign.cli.output import counted, print_line, print_table, respond, watched
+from convexdesign.cli.reading import read_judged, read_runs
 from convexdesign.cli.report import problem_document
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
+    from convexdesign.precision import Diagnostics
     from convexdesign.problem import DesignProblem
     from convexdesign.verification import Verification
 
@@ -47,6 +48,9 @@ def verify(
     weights: Weights = None,
     counts: Counts = None,
     design: ListedDesign = None,
+    runs: Annotated[
+        Path | None, option("--runs", metavar="CSV", help="A run sheet, one row a run, as round --run-sheet writes it.")
+    ] = None,
     column: Column = None,
     measure: MeasureOption = None,
     match_tol: MatchTol = 1e-6,
@@ -65,6 +69,16 @@ def verify(
             help="Prove it for the numbers exactly as given, rounding included. Needs convexdesign[rigorous].",
         ),
     ] = False,
+    precision: Annotated[
+        bool,
+        option(
+            "--diagnostics", help="Standard errors, power and variance inflation of every term, aliases, predictions."
+        ),
+    ] = False,
+    noise_sd: Annotated[
+        float, option("--noise-sd", help="The standard deviation of one run, for --diagnostics.")
+    ] = 1.0,
+    effect: Annotated[float, option("--effect", help="The coefficient whose power --diagnostics says.")] = 1.0,
     progress: Watched = None,
     as_json: AsJson = False,
 ) -> None:
@@ -88,11 +102,18 @@ def verify(
         "tol": match_tol,
         "normalise": normalise,
     }
-    problem, given = read_judged(stated, weights, counts, design, listed, add_points)
+    if runs is None:
+        problem, given = read_judged(stated, weights, counts, design, listed, add_points)
+    elif weights is not None or counts is not None or design is not None:
+        raise InputError("give exactly one of --weights, --counts, --design and --runs")
+    else:
+        problem, given = read_runs(stated, runs)
     if design is not None:
         say_matched(given, design, as_json)
     with watched("verify", progress):
         result = verify_design(problem, **given, rigorous=rigorous)
+    if precision and result.counts is None:
+        raise InputError("--diagnostics needs whole numbers of runs: --counts, --runs, or a --design with counts")
     low, high = result.efficiency_interval
     known = high - low <= WIDEST_INTERVAL and result.is_allowed
     good = tol is None or result.is_optimal(tol)
@@ -103,11 +124,45 @@ def verify(
 
     def show() -> None:
         print_line(result.summary(1e-6 if tol is None else tol))
+        if precision:
+            show_diagnostics(result.diagnostics(noise_sd), effect)
         if tol is not None:
             print_line(f"{'gap':<16} {result.gap:.1e}: {'within' if good else 'NOT within'} the tolerance {tol:.1e}")
 
-    respond(as_json, document(problem, result, tol, known and good), show)
+    found = document(problem, result, tol, known and good)
+    if precision:
+        found["diagnostics"] = diagnostics_document(result.diagnostics(noise_sd), effect)
+    respond(as_json, found, show)
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
+
+
+def show_diagnostics(found: Diagnostics, effect: float) -> None:
+    """Precision of every term and of predictions, for a reader."""
+    frame = found.to_frame(effect)
+    print_line()
+    print_table(
+        ("term", "standard error", f"power for {effect:g}", "variance inflation"),
+        [(str(row[0]), *(f"{x:.6g}" for x in row[1:])) for row in frame.itertuples(index=False)],
+        left=("term",),
+    )
+    for line in found.aliased:
+        print_line(f"{'aliased':<16} {line}")
+    space = found.fraction_of_design_space()
+    half, ninety, most = (float(space["variance"].iloc[int(q * (len(space) - 1))]) for q in (0.5, 0.9, 1.0))
+    print_line(
+        f"{'predictions':<16} variance at most {half:.4g} at half of the arms, {ninety:.4g} at 90 %, {most:.4g} at all"
+    )
+    print_line(f"{'residuals':<16} {counted(found.residual_degrees, 'degree')} of freedom for the noise")
+
+
+def diagnostics_document(found: Diagnostics, effect: float) -> dict[str, Any]:
+    """The same as data."""
+    frame = found.to_frame(effect)
+    return {name: frame[name].tolist() for name in frame} | {
+        "aliased": list(found.aliased),
+        "residual_degrees": found.residual_degrees,
+        "prediction_variance": found.prediction_variance().tolist(),
+    }
 
 
 def say_matched(given: dict[str, Any], path: Path, as_json: bool) -> None:

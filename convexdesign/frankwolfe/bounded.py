@@ -338,6 +338,26 @@ def is_for(canonical: Canonical) -> bool:
     return smooth and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank)
 
 
+def _on_sets(
+    canonical: Canonical,
+    form: SmoothForm,
+    arms: Floats,
+    lower: Floats,
+    upper: Floats,
+    tol: float,
+    stop: Callable[[], bool],
+) -> Bounded | None:
+    """The weights by working sets where there are very many arms; None where that does not end within tol."""
+    from convexdesign.frankwolfe.bounded_sets import MANY, within_bounds_on_sets
+
+    if canonical.problem.arms.n < MANY or canonical.problem.responses > 1:
+        return None
+    found = within_bounds_on_sets(
+        arms, form, canonical.contrast_matrix, lower, upper, ALMOST * tol, prior=canonical.prior, stop=stop
+    )
+    return found if found is not None and (found.gap <= tol or stop()) else None
+
+
 def interior_point(
     canonical: Canonical,
     *,
@@ -367,7 +387,7 @@ def interior_point(
         return time_limit is not None and trace.seconds + each > time_limit
 
     try:
-        found = within_bounds(
+        found = _on_sets(canonical, form, arms, lower, np.maximum(upper, lower), tol, no_time) or within_bounds(
             arms,
             form,
             canonical.contrast_matrix,

@@ -322,11 +322,12 @@ def distinct(where: Indices, x: Floats, region: Region, distance: float) -> tupl
 
 def solved_finite(problem: DesignProblem, tol: float) -> Design:
     """The optimal design over a list, without a word on what was not reached."""
-    from convexdesign.solving import solve
+    from convexdesign.solving import solved_as_found
 
+    # Neighbours are kept: of two points next to an optimum the mean is nearer.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve(problem, tol=max(tol, 1e-11))
+        return solved_as_found(problem, max(tol, 1e-11))
 
 
 def inverse_root(design: Design) -> Floats:

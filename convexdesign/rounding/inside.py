@@ -40,8 +40,8 @@ PAIRS = 400
 # Plans that outer approximation tries until one measures enough, and by how much it raises information.
 MENDING = 25
 RAISED = 1e-4
-# What a mixed-integer program counts for, in numbers handled.
-PROGRAM = 3e7
+# What making a table anew counts for besides its numbers, and what a mixed-integer program counts for, in numbers handled.
+TABLE, PROGRAM = 5e5, 3e7
 # Beyond so many pulls one more descent has nothing to gain.
 MANY_PULLS = 2000
 # Of a few starts one is a random plan, the others are the best so far with a few pulls moved.
@@ -225,7 +225,7 @@ def _descended(
     while not effort.spent or moves == 0:
         if moves % MOVES_PER_TABLE == 0 or table is None:
             table = swap_table(arms, counts, criterion, prior)
-            effort.spend(arms.size * arms.shape[-1])
+            effort.spend(arms.size * arms.shape[-1] + TABLE)
         if table is None:
             return counts, np.inf
         below = plans.worth(table.value, counts) * (1.0 - PROGRESS)
@@ -303,7 +303,7 @@ def _best_double(
         half[givers[o]] -= 1
         half[takers[i]] += 1
         after = swap_table(arms, half, criterion, prior)
-        effort.spend(arms.size * arms.shape[-1])
+        effort.spend(arms.size * arms.shape[-1] + TABLE)
         second = None if after is None else _best_move(after, half, plans, below, effort)
         if second is not None:
             half[second[0]] -= 1

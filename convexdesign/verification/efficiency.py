@@ -134,8 +134,10 @@ def verify(
     certificate = stronger(own, reference.certificate, reference.canonical)
     if rigorous:
         prices = None if counts is None else problem.costs
-        return _rigorous(problem, given, prices, w, certificate, reference)
-    return _up_to_rounding(problem, w, certificate, reference)
+        result = _rigorous(problem, given, prices, w, certificate, reference)
+    else:
+        result = _up_to_rounding(problem, w, certificate, reference)
+    return result if counts is None else replace(result, counts=given)
 
 
 def _up_to_rounding(problem: DesignProblem, w: Floats, certificate: Certificate, reference: Design) -> Verification:

@@ -19,6 +19,7 @@ SIGNIFICANT = 8
 DIGITS = 7
 NAMED = 3
 # No design that measures everything saves all measurements, however close rounding brings it.
+AS_GOOD = 1e-6
 MOST_SPARED = 99.9999
 
 
@@ -43,6 +44,8 @@ def facts(v: Verification, tol: float) -> list[tuple[str, str]]:
     worst = v.worst_targets(NAMED)
     listed = ", ".join(f"{name}: {variance:.6g}" for name, variance in zip(worst["target"], worst["variance"]))
     out.append(("worst variances", listed))
+    if v.counts is not None and not v.is_optimal(tol) and v.is_allowed:
+        out += whole_numbers(v)
     if not v.is_optimal(tol) and v.is_allowed:
         out.append(("improvement", move(v.improvement(), criterion.value_name, v.value)))
     return out
@@ -67,10 +70,28 @@ def verdict(v: Verification, tol: float) -> str:
         spared = "fewer measurements" if v.problem.costs is None else "less of the budget"
         percent = at_least(min(100 * (1 - high), MOST_SPARED), 4)
         saved = f": the best design needs {percent} % {spared}" * (v.problem.prior is None)
-        return f"NOT optimal, proven{saved}{remark}"
+        as_proportions = " as proportions" * (v.counts is not None)
+        return f"NOT optimal{as_proportions}, proven{saved}{remark}"
     if low <= 0:
         return f"not decided{remark}"
     return f"not decided: proven within {1 / low - 1:.1e} of the best possible, not within the tolerance {tol:.1e}"
+
+
+def whole_numbers(v: Verification) -> list[tuple[str, str]]:
+    """How counts compare with the best plan of as many runs that was found, and the swap of a run that gains most."""
+    best, facts = v.best_plan, []
+    n = 0 if v.counts is None else int(v.counts.sum())
+    if best is not None and best.efficiency > 0 and v.efficiency > 0:
+        ratio = v.efficiency / best.efficiency
+        if ratio >= 1.0 - AS_GOOD:
+            text = f"no plan of {n} runs that is better was found: proportions better than these are no whole numbers"
+        else:
+            text = f"{100 * ratio:.4g} % as efficient as the best plan of {n} runs that was found"
+        facts.append(("whole numbers", text))
+    swaps = v.swaps(1)
+    if swaps:
+        facts.append(("best swap", str(swaps[0])))
+    return facts
 
 
 def move(step: Improvement, value_name: str, value: float) -> str:

@@ -29,9 +29,14 @@ from convexdesign.verification.worst import worst_arms, worst_targets
 if TYPE_CHECKING:
     import pandas
 
+    from convexdesign.precision import Diagnostics
     from convexdesign.rigorous import Proof
+    from convexdesign.swaps import Swap
 
 __all__ = ["Verification"]
+
+# Up to so many runs times arms a design is compared with the best whole-number plan found.
+WHOLE_NUMBERS = 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +65,8 @@ class Verification:
         The number of a target that is not measured, where exact arithmetic had to tell, otherwise -1.
     remark : str
         What double precision cannot tell, or sees otherwise, in words.
+    counts : array, shape (n,), optional
+        The whole numbers verified, where it was not weights.
 
     Examples
     --------
@@ -80,6 +87,7 @@ class Verification:
     proof: Proof | None = None
     unmeasured: int = -1
     remark: str = ""
+    counts: Floats | None = None
 
     def round(
         self,
@@ -183,6 +191,64 @@ class Verification:
     def is_allowed(self) -> bool:
         """Whether the weights satisfy the problem's constraints, up to a share of 1e-8."""
         return self.violation <= FEASIBILITY_TOLERANCE
+
+    def diagnostics(self, noise_sd: float = 1.0) -> Diagnostics:
+        """Standard errors, power, variance inflation, correlations, aliases and prediction variances of the counts verified.
+
+        Parameters
+        ----------
+        noise_sd : float
+            The standard deviation of one run.
+
+        Returns
+        -------
+        Diagnostics
+            As `diagnose` makes them.
+
+        Raises
+        ------
+        InputError
+            For a design verified by its weights: precision needs numbers of runs.
+        """
+        from convexdesign.precision import diagnose
+
+        if self.counts is None:
+            raise InputError("diagnostics need whole numbers of runs; verify counts=, or use diagnose(problem, counts)")
+        return diagnose(self.problem, self.counts, noise_sd=noise_sd)
+
+    def swaps(self, k: int = 3) -> list[Swap]:
+        """The swaps of one run that raise the efficiency of the counts verified most, best first; none where none does.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+
+        Returns
+        -------
+        list of Swap
+            What is replaced by what, and how many times as efficient the counts become.
+
+        Raises
+        ------
+        InputError
+            For a design verified by its weights.
+        """
+        from convexdesign.swaps import best_swaps
+
+        if self.counts is None:
+            raise InputError("swaps are of whole numbers of runs; verify counts=")
+        return best_swaps(self._canonical, self.counts.astype(np.int64), whole_at_least(1, k, "k"))
+
+    @cached_property
+    def best_plan(self) -> ExactDesign | None:
+        """The best whole-number plan found with as many runs as the counts verified; None for weights, and for many runs."""
+        if self.counts is None or self.counts.sum() * self.counts.size > WHOLE_NUMBERS:
+            return None
+        try:
+            return self.reference.round(int(self.counts.sum()))
+        except InputError:  # no counts of this total are allowed
+            return None
 
     def is_optimal(self, tol: float = 1e-6) -> bool:
         """Whether the design is proven to be within a relative `tol` of the optimum: efficiency at least 1 / (1 + tol).

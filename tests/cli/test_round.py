@@ -141,3 +141,16 @@ def test_a_budget_is_kept_and_what_is_outside_ends_with_three(cli, tmp_path):
     assert document["counts"][1] == document["counts"][3] == 1
     assert not document["allowed"]
     assert document["broken"] == ["min_weight[1]", "min_weight[3]"]
+
+
+def test_the_command_line_writes_and_reads_one(cli, tmp_path):
+    arms, out = tmp_path / "factors.csv", tmp_path / "runs.csv"
+    arms.write_text("resin,temp\n" + "".join(f"{r},{t}\n" for r in "AB" for t in (150, 170, 190)), encoding="utf-8")
+    words = (arms, "--formula", "resin + temp + temp**2", "--problem", "d-optimal")
+    assert cli("round", *words, "--n", 11, "--run-sheet", out, "--seed", 5).code == 0
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "run,arm,replicate,resin,temp"
+    assert len(lines) == 12
+    text = cli("verify", *words, "--runs", out, "--diagnostics").out
+    assert "standard error" in text
+    assert "no plan of 11 runs that is better was found" in text or "whole numbers" in text

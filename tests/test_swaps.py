@@ -1,0 +1,48 @@
+"""The swap of a run that gains most, against trying every one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import convexdesign as cd
+
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((9, 3))
+
+
+@pytest.mark.parametrize("kind", ["d_optimal", "a_optimal", "g_optimal"])
+@pytest.mark.parametrize("costs", [None, np.linspace(1, 3, 9)])
+def test_the_best_swap_is_the_best_of_all(kind, costs):
+    problem = getattr(cd.DesignProblem, kind)(X, costs=costs)
+    counts = np.array([2, 1, 1, 0, 0, 1, 0, 1, 0])
+
+    def efficiency(n):
+        return cd.verify(problem, counts=n).efficiency
+
+    trials = {}
+    for o in np.flatnonzero(counts):
+        for i in range(9):
+            moved = counts.copy()
+            moved[o] -= 1
+            moved[i] += 1
+            if i != o and np.linalg.matrix_rank((X * moved[:, None]).T @ X) == 3:
+                trials[o, i] = efficiency(moved)
+    (o, i), best = max(trials.items(), key=lambda trial: trial[1])
+    swap = cd.verify(problem, counts=counts).swaps(1)[0]
+    assert (swap.given, swap.taken) == (o, i)
+    assert swap.factor == pytest.approx(best / efficiency(counts), rel=1e-5)
+    assert str(swap).startswith(f"replace a run at arm {o} by one at arm {i}: ")
+
+
+def test_a_plan_that_no_swap_improves_is_not_called_simply_not_optimal():
+    grid = np.array([(a, b) for a in (-1.0, 0, 1) for b in (-1.0, 0, 1)])
+    F = np.c_[np.ones(9), grid, grid[:, 0] * grid[:, 1], grid**2]
+    problem = cd.DesignProblem.d_optimal(F)
+    plan = cd.solve(problem).round(11)
+    verified = cd.verify(problem, counts=plan.counts)
+    assert verified.swaps() == []
+    text = verified.summary()
+    assert "no plan of 11 runs that is better was found" in text
+    assert "NOT optimal as proportions" in text
+    assert verified.best_plan.efficiency == pytest.approx(verified.efficiency, rel=1e-6)
