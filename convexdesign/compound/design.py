@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convexdesign import outcome
 from convexdesign.compound.problem import CompoundProblem
-from convexdesign.outcome import Stats, Status
+from convexdesign.outcome import Stats
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class CompoundDesign:
         Of a maximin problem the efficiency for every problem, against the best for it alone; else empty.
     values : array of float
         log Phi_j of every problem: log det / d, or minus the logarithm of the variance.
-    status : Status
+    status : convexdesign.Status
         Whether the gap is within the tolerance.
     stats : Stats
         What it cost.
@@ -53,7 +54,7 @@ class CompoundDesign:
     multipliers: Floats
     efficiencies: Floats
     values: Floats
-    status: Status
+    status: outcome.Status
     stats: Stats
 
     @property

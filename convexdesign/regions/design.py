@@ -92,7 +92,7 @@ class RegionDesign:
         Positive, sum 1.
     certificate : RegionCertificate
         What proves the bound.
-    status : Status
+    status : convexdesign.Status
         How the solve ended.
     finite : DesignProblem
         The problem over these settings alone.
