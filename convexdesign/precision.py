@@ -184,13 +184,13 @@ class Diagnostics:
         --------
         >>> import convexdesign as cd
         >>> p = cd.DesignProblem.d_optimal([[1, -1], [1, 1]])
-        >>> cd.diagnose(p, [1, 1]).alias([[1.0], [1.0]])[0].round(9).tolist()
+        >>> cd.diagnose(p, [1, 1]).alias([[1.0], [1.0]])["0"].abs().round(9).tolist()
         [1.0, 0.0]
         """
         import pandas
 
         Z = np.asarray(columns, dtype=float)
-        if Z.ndim != 2 or len(Z) != len(self.X):
+        if len(Z.shape) != 2 or len(Z) != len(self.X):
             raise InputError(f"columns must have one row for each of the {len(self.X)} runs, got shape {Z.shape}")
         names = [str(name) for name in getattr(columns, "columns", range(Z.shape[1]))]
         return pandas.DataFrame(np.linalg.lstsq(self.X, Z, rcond=None)[0], index=list(self.terms), columns=names)

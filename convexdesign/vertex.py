@@ -16,7 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from convexdesign.certificate import Certificate, revalued
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.criteria import oracle_of
+from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["at_vertex"]
@@ -45,10 +46,11 @@ def at_vertex(
     if not 1 < support.size <= MOST_ARMS or support.size * r**4 > 4 * MOST_ENTRIES * r:
         return weights, certificate
     arms = canonical.whiten_arms(support)
-    if problem.criterion is Criterion.MINIMAX and problem.targets.m == 1 and canonical.prior is None:
+    oracle = oracle_of(problem)
+    if oracle.smooth_form is None and oracle.numbered(problem) == 1 and canonical.prior is None:
         target = problem.targets.take(np.zeros(1, dtype=np.int64))[0] @ canonical.basis
         return _better(canonical, weights, certificate, support, _elfving(arms, target), tol)
-    if problem.criterion not in (Criterion.D, Criterion.DS, Criterion.AVERAGE) or support.size <= r:
+    if oracle.smooth_form is None or support.size <= r:
         return weights, certificate
     if support.size <= r * (r + 1) // 2 and not _neighbours(arms, weights[support], canonical.prior):
         return weights, certificate
@@ -177,27 +179,19 @@ def _best_weights(canonical: Canonical, arms: Floats, start: Floats) -> Floats |
 
 
 def _model(canonical: Canonical, U: Floats, w: Floats) -> tuple[float, Floats, Floats] | None:
-    """What is to be least, its gradient (k,) and its Hessian (k, k) in the weights: log det, or the average variance."""
+    """What is to be least, its gradient (k,) and its Hessian (k, k) in the weights; None where they measure too little."""
+    from scipy.linalg import solve_triangular
+
+    form = oracle_of(canonical).smooth_form
     A = (U * w[:, None]).T @ U
     if canonical.prior is not None:
         A = A + canonical.prior
     try:
-        L = np.linalg.cholesky(A)
+        factor: Floats = np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
-    if not np.diag(L).min() > 1e-12 * np.diag(L).max():
+    if form is None or not np.diag(factor).min() > 1e-12 * np.diag(factor).max():
         return None
-    C = np.linalg.inv(A)
-    K = U @ C @ U.T
-    if canonical.problem.criterion is Criterion.D:
-        return -2.0 * float(np.log(np.diag(L)).sum()), -np.diag(K), K * K
-    E = U @ C @ canonical.contrast_matrix
-    if canonical.problem.criterion is Criterion.AVERAGE:
-        EE = E @ E.T
-        return float(np.square(np.linalg.solve(L, canonical.contrast_matrix)).sum()), -np.diag(EE), 2.0 * K * EE
-    inner = canonical.contrast_matrix.T @ C @ canonical.contrast_matrix
-    sign, value = np.linalg.slogdet(inner)
-    if not sign > 0:
-        return None
-    P = E @ np.linalg.solve(inner, E.T)
-    return float(value), -np.diag(P), 2.0 * K * P - P * P
+    Z, L = (solve_triangular(factor, X, lower=True, check_finite=False) for X in (U.T, canonical.contrast_matrix))
+    L, value, _ = form.at(factor, L)
+    return value, -np.square(form.image(L, Z)).sum(axis=0), form.hessian(L, Z)

@@ -148,11 +148,14 @@ def test_level_sets_are_reconsidered_too(path):
     with cd.Experiment.create(path, I.MartingaleElimination(ARMS, objective=I.LevelSet(0.55))) as x:
         batch = x.ask()
         x.tell(batch, env.pull(batch.counts))
-        batch = x.ask()
-        right = env.pull(batch.counts)
-        x.tell(batch, shifted(right, 3, 9.0))
+        right = []
+        for _ in range(2):  # the first of them turns the side on which is bet, the second is bet on
+            batch = x.ask()
+            right.append(env.pull(batch.counts))
+            x.tell(batch, shifted(right[-1], 3, 30.0))
         assert 3 in x.status().above
-        state = x.amend("batch-1", observations=right)
+        for k, observations in enumerate(right, 1):
+            state = x.amend(f"batch-{k}", observations=observations)
         assert 3 not in state.above
         assert cd.simulation.simulate(x, env).answer == (0, 1)
 

@@ -12,7 +12,7 @@ import pytest
 import convexdesign as cd
 from convexdesign.estimation import Observations
 from convexdesign.experiment import RoundView
-from convexdesign.identification.evidence import SCALES, log_wealth
+from convexdesign.identification.evidence import SCALES, SHARES, log_wealth
 
 I = cd.identification  # noqa: E741
 NAMES = ["red", "green <b>", "blue & co", "old"]
@@ -71,7 +71,7 @@ def test_ends_are_those_of_the_mixture_for_known_variances(path):
 
         def wealth(m, i=i):
             M = np.array([count[i] * (mean[i] - m)])
-            return float(log_wealth(M, np.array([count[i]]), SCALES[:, None] * count[i])[0]) - threshold
+            return float(log_wealth(M, np.array([count[i]]), SCALES[:, None] * count[i], SHARES)[0]) - threshold
 
         assert found.low[i] == pytest.approx(brentq(wealth, mean[i] - 5.0, mean[i]), abs=1e-8)
         assert found.high[i] - mean[i] == pytest.approx(mean[i] - found.low[i])

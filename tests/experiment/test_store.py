@@ -293,12 +293,12 @@ def test_a_full_disk_fails_loudly_and_loses_nothing(told):
     with cd.Experiment.open(told) as x:
         before, pages = x.digest(), x._store._connection.execute("PRAGMA page_count").fetchone()[0]
         x._store._connection.execute(f"PRAGMA max_page_count = {pages + 1}")
-        many = {"arms": [0] * 150, "rewards": [1.0] * 150, "keys": [f"many-{k:0100d}" for k in range(150)]}
+        many = {"arms": [0] * 140, "rewards": [1.0] * 140, "keys": [f"many-{k:0100d}" for k in range(140)]}
         with pytest.raises(cd.StoreError, match="was not changed: the disk is full; free some space"):
             x.tell(0, **many)
         assert x.digest() == before
         x._store._connection.execute("PRAGMA max_page_count = 1000000")
-        assert x.tell(0, **many).accepted == 150
+        assert x.tell(0, **many).accepted == 140
     assert check(told).problems == ()
 
 
