@@ -189,11 +189,11 @@ class Diagnostics:
         """
         import pandas
 
-        Z = np.asarray(columns, dtype=float)
-        if len(Z.shape) != 2 or len(Z) != len(self.X):
-            raise InputError(f"columns must have one row for each of the {len(self.X)} runs, got shape {Z.shape}")
-        names = [str(name) for name in getattr(columns, "columns", range(Z.shape[1]))]
-        return pandas.DataFrame(np.linalg.lstsq(self.X, Z, rcond=None)[0], index=list(self.terms), columns=names)
+        extra = np.asarray(columns, dtype=float)
+        if extra.ndim != 2 or len(extra) != len(self.X):
+            raise InputError(f"columns must have one row for each of the {len(self.X)} runs, got shape {extra.shape}")
+        names = [str(name) for name in getattr(columns, "columns", range(extra.shape[1]))]
+        return pandas.DataFrame(np.linalg.lstsq(self.X, extra, rcond=None)[0], index=list(self.terms), columns=names)
 
     @cached_property
     def aliased(self) -> tuple[str, ...]:

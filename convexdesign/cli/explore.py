@@ -41,8 +41,9 @@ def explore(
         write_text(export, alone(query))
         say(f"the view is in {export}")
         return
-    from convexdesign.explore.serve import is_open, serve
+    from convexdesign.explore.guard import is_local
+    from convexdesign.explore.serve import serve
 
-    if is_open(host):
+    if not is_local(host):
         say(f"WARNING: whoever reaches {host} on this port can use the explorer; there is no password")
     serve(port, query, browser, lambda address: say(f"explorer at {address} (stop with Ctrl-C)"), host)

@@ -12,7 +12,7 @@ import ipaddress
 import socket
 from collections.abc import Sequence
 
-__all__ = ["LOCAL_NAMES", "Guard"]
+__all__ = ["LOCAL_NAMES", "Guard", "is_local"]
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 

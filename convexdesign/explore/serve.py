@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from convexdesign.errors import InputError
 from convexdesign.explore.answers import answer, beginning
-from convexdesign.explore.guard import Guard, is_local
+from convexdesign.explore.guard import Guard
 
 __all__ = ["serve"]
 
@@ -70,6 +70,10 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     guard: Guard
 
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.computing = threading.Lock()  # what Python keeps of warnings is one for all threads
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A page that was closed while it was answered is no fault."""
         logging.getLogger("convexdesign").debug("a page of the explorer went away", exc_info=True)
@@ -101,13 +105,14 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         try:
             asked = dict(json.loads(body))
-            if self.path == "/start":
-                shown = beginning(str(asked["query"]))
-            elif self.path == "/answer":
-                shown = answer({"serial": asked.pop("serial"), **asked})
-            else:
+            if self.path not in ("/start", "/answer"):
                 self._say(404, "There is no such page.")
                 return
+            with self.server.computing:
+                if self.path == "/start":
+                    shown = beginning(str(asked["query"]))
+                else:
+                    shown = answer({"serial": asked.pop("serial"), **asked})
         except (ValueError, KeyError, TypeError, RecursionError):
             self._say(400, "This is no question of the explorer's page.")
             return
@@ -139,8 +144,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are not news."""
@@ -188,8 +192,3 @@ def _one_thread() -> Any:
     except ImportError:
         return nullcontext()
     return threadpool_limits(limits=1)
-
-
-def is_open(host: str) -> bool:
-    """Whether other machines may reach an explorer that listens at this address."""
-    return not is_local(host)

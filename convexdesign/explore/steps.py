@@ -41,7 +41,7 @@ def walk(state: State, method: str) -> dict[str, Any]:
     [[0.5, 0.5], [0.167, 0.833]]
     """
     if method not in METHODS:
-        return {"picture": "", "words": ""}
+        return {"picture": ""}
     try:
         trace = Trace(method, CLOSE, MOST_STEPS)
         way = FirstOrder(canonicalise(problem_of(state)), trace)
