@@ -206,10 +206,13 @@ def _most(canonical: Canonical, B: Floats, support: SupportFunction) -> tuple[fl
 
 
 def _largest(problem: DesignProblem, columns: Floats, support: SupportFunction) -> tuple[int, float]:
-    """The arm with the largest |C'y_i|^2, and h_W of them all; over the simplex the largest is all that arms must tell."""
+    """The arm with the largest |C'y_i|^2, and h_W of them all.
+
+    Over the simplex every support function, of another budget too, is one of the largest: all that arms must tell.
+    """
     if problem.weight_set.is_simplex:
         index, values = problem.arms.largest(columns)
-        return int(index[0]), float(values[0])
+        return int(index[0]), support(values[:1])
     sensitivity = problem.arms.quadratic(columns)
     return int(np.argmax(sensitivity)), support(sensitivity)
 

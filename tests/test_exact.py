@@ -214,3 +214,21 @@ def test_efficiency_is_never_above_the_truth_whatever_is_held_and_spent():
             assert e.efficiency <= truth * (1 + 3e-6), (seed, n, method)
             tight += e.efficiency > 0.99 * truth
     assert tight > 80
+
+
+@pytest.mark.parametrize("n", [3, 60_000])
+def test_a_budget_that_is_not_spent_wholly_has_the_bound_of_the_dual_vectors(n):
+    """Information held, pulls of cost 3 for 10, so that 9 are spent: in the bound h_W(q) is .9 of what it is for the whole."""
+    turn = np.linspace(0.0, 2.0, n)
+    arms, held = np.column_stack([np.cos(turn), np.sin(turn)]), np.diag([4.0, 0.5])
+    problem = cd.DesignProblem.c_optimal(arms, [0.3, 1.0], costs=np.full(n, 3.0), prior_information=held, n_new=10.0)
+    design = cd.solve(problem)
+    plan = design.round(budget=10.0)
+    spent = float(problem.effort(plan.counts.astype(float)).sum()) / 10.0
+    assert spent == pytest.approx(0.9)
+    B = design.certificate.witness.vectors
+    q = np.square(arms @ B.T).sum(axis=1) / 3.0
+    told = np.square(B @ [0.3, 1.0]).sum()
+    proven = spent * told / (np.vdot(B @ (held / 10.0), B) + spent * q.max())
+    assert plan.bound == pytest.approx(proven, rel=1e-9)
+    assert plan.bound > spent * design.bound * (1.0 + 1e-6)  # what holds without the vectors
