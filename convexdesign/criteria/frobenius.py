@@ -1,4 +1,4 @@
-"""The Frobenius norm of the covariance, min |A(w)^-1|_F: Kiefer's Phi_2, the root of the sum of squared variances.
+"""The Frobenius norm of the covariance, min |A(w)^-1|_F: Kiefer's Phi_2, the root of the sum of all its squared entries.
 
 Phi_p = (tr A^-p)^(1/p) leads from the average variance (p = 1) to the worst one (p = infinity, E-optimality). At p = 2 a
 variance twice as large counts four times.
@@ -43,12 +43,12 @@ from convexdesign.typing import Floats, Indices
 
 __all__ = ["FROBENIUS", "FrobeniusNorm", "FrobeniusOracle", "phi2_optimal"]
 
-FROBENIUS = Criterion("PHI2", "min |A^-1|_F", "norm of the covariance", "root of the sum of squared variances")
+FROBENIUS = Criterion("PHI2", "min |A^-1|_F", "norm of the covariance", "root of the sum of its squared entries")
 
 
 @spelt_out
 def phi2_optimal(arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem:
-    """min over w of |A(w)^-1|_F: the root of the sum of squared variances, Kiefer's Phi_2.
+    """min over w of |A(w)^-1|_F: the root of the sum of all its squared entries, Kiefer's Phi_2.
 
     It depends on the units of the coordinates, and on no rotation of them.
 
@@ -95,7 +95,7 @@ class FrobeniusOracle(CriterionOracle):
     kinds: ClassVar[Mapping[str, Kind]] = {
         "phi2-optimal": Kind(
             phi2_optimal,
-            "make the sum of the squared variances of the coefficients small",
+            "make the sum of all squared variances and covariances of the coefficients small",
             "min over w of (tr A(w)^-2)^(1/2)",
         )
     }
