@@ -154,15 +154,15 @@ class Design:
         """
         V = self._vectors(v)
         rows = np.atleast_2d(V)
-        factor, frame = self._evaluation.factor, self.canonical.frame
+        factor, restatement = self._evaluation.factor, self.canonical.restatement
         own = self.canonical.rows_inward(rows)
         values = np.einsum("ij,ij->i", own @ factor, own @ factor)
         if self._evaluation.rank < self.problem.arms.d:
             # v is measured when it is reproduced from its image: A C v = v.
             rebuilt = (own @ factor) @ (factor.T @ _information(self.canonical.problem, self.weights))
             off = _differ(rebuilt, own)
-            if frame is not None:
-                off |= _differ(own @ frame.inverse, rows)
+            if restatement is not None:
+                off |= _differ(own @ restatement.inverse, rows)
             values = np.where(off, np.inf, values)
         return float(values[0]) if V.ndim == 1 else values
 

@@ -31,21 +31,21 @@ class DualCertificate:
 
     def within(self, canonical: Canonical) -> Floats:
         """The vectors c (k, r) in the coordinates of `canonical.problem`, which an ill-conditioned problem is restated in."""
-        frame = canonical.frame
-        if frame is None:
+        restatement = canonical.restatement
+        if restatement is None:
             return self.vectors
         parts = [self.vectors] if self.remainders is None else [self.vectors, self.remainders]
-        c = np.zeros((len(self.vectors), frame.basis.shape[1]))
+        c = np.zeros((len(self.vectors), restatement.basis.shape[1]))
         identity = np.eye(self.vectors.shape[1])
         for _ in range(REFINEMENTS):
             # What b - Wc still is, without rounding: it is all that R, a rounded inverse of W, has to bring over.
-            left = product(np.hstack([*parts, -c]), np.vstack([identity] * len(parts) + [frame.basis.T]))
-            c = c + left @ frame.inverse.T
+            left = product(np.hstack([*parts, -c]), np.vstack([identity] * len(parts) + [restatement.basis.T]))
+            c = c + left @ restatement.inverse.T
         return np.asarray(c)
 
     @classmethod
     def found(cls, canonical: Canonical, targets: Indices, vectors: Floats) -> DualCertificate:
         """A witness from vectors (k, r) in the coordinates of `canonical.problem`."""
-        if canonical.frame is None:
+        if canonical.restatement is None:
             return cls(targets, vectors)
-        return cls(targets, *in_two_parts(vectors, canonical.frame.basis.T))
+        return cls(targets, *in_two_parts(vectors, canonical.restatement.basis.T))

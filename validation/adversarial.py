@@ -703,7 +703,7 @@ def _near_inverse(d: int, design: cd.Design, witness: Any) -> fmpq_mat:
     for k, unit in enumerate(size):
         units[k, k] = 1 / rational(unit)
     P = matrix(_vectors(witness), d).transpose() * near * units
-    return P if canonical.frame is None else P * _exact_matrix(canonical.frame.basis.T)
+    return P if canonical.restatement is None else P * _exact_matrix(canonical.restatement.basis.T)
 
 
 def _positions(exact: Exact, design: cd.Design, witness: Any) -> tuple[list[int] | None, Any]:

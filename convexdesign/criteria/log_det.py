@@ -273,7 +273,7 @@ def log_det_formulation(canonical: Canonical, program: Any) -> Formulation:
 def range_volume(canonical: Canonical) -> float:
     """log det RR': A = R'A_u R, so that in an orthonormal basis of the range det A = det(A_u) det(RR')."""
     own = _volume(canonical.inverse)
-    return own if canonical.frame is None else own + _volume(canonical.frame.inverse)
+    return own if canonical.restatement is None else own + _volume(canonical.restatement.inverse)
 
 
 def _volume(R: Floats) -> float:
@@ -300,8 +300,8 @@ def volume_error(canonical: Canonical) -> float:
     r = canonical.rank
     error = 256 * r * UNIT
     pairs = [(canonical.basis, canonical.inverse)]
-    if canonical.frame is not None:
-        pairs.append((canonical.frame.basis, canonical.frame.inverse))
+    if canonical.restatement is not None:
+        pairs.append((canonical.restatement.basis, canonical.restatement.inverse))
     for W, R in pairs:
         if R.shape[0] < R.shape[1]:
             error += 2.0 * np.sqrt(r) * inner_product(R.shape[1]) * amplification(W, R)

@@ -32,7 +32,7 @@ from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.restated import as_given, lifted_map, precise_rows, restate
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Canonical", "Frame", "canonicalise"]
+__all__ = ["Canonical", "Restatement", "canonicalise"]
 
 
 # Squares of smaller numbers vanish.
@@ -60,7 +60,7 @@ MOST_ENTRIES = 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Restatement:
     """Coordinates u = W'y, y = R'u on the range, that a problem was restated in: W (d, r), R (r, d), and it as given."""
 
     problem: DesignProblem
@@ -74,7 +74,7 @@ class Canonical:
 
     basis W (d, r); inverse R (r, d), R W = I; coarse (n_c,) indices and coarse_weights of a design that is nearly
     D-optimal over (a sample of) the arms, whose information is the identity in these coordinates. Variances are
-    target_scale times those of the canonical problem. frame: where the problem given was ill-conditioned, the coordinates
+    target_scale times those of the canonical problem. restatement: where the problem given was ill-conditioned, the coordinates
     that `problem` restates it in; arms keep their numbers, targets their numbers and names, values do not change.
     """
 
@@ -84,28 +84,28 @@ class Canonical:
     coarse: Indices
     coarse_weights: Floats
     target_scale: float
-    frame: Frame | None = None
+    restatement: Restatement | None = None
 
     @property
     def given(self) -> DesignProblem:
         """The problem as the user stated it."""
-        return self.problem if self.frame is None else self.frame.problem
+        return self.problem if self.restatement is None else self.restatement.problem
 
     @property
     def plain(self) -> Canonical:
-        """The same coordinates for the problem as given: to doubles, which may be little where there is a frame."""
-        if self.frame is None:
+        """The same coordinates for the problem as given: to doubles, which may be little where there is a restatement."""
+        if self.restatement is None:
             return self
-        basis, inverse = self.frame.basis @ self.basis, self.inverse @ self.frame.inverse
-        return replace(self, problem=self.frame.problem, basis=basis, inverse=inverse, frame=None)
+        basis, inverse = self.restatement.basis @ self.basis, self.inverse @ self.restatement.inverse
+        return replace(self, problem=self.restatement.problem, basis=basis, inverse=inverse, restatement=None)
 
     def outward(self, columns: Floats) -> Floats:
         """Vectors b (columns, r) of the problem's coordinates in those given: the b'y are the same."""
-        return columns if self.frame is None else np.asarray(self.frame.basis @ columns)
+        return columns if self.restatement is None else np.asarray(self.restatement.basis @ columns)
 
     def rows_inward(self, rows: Floats) -> Floats:
         """Vectors v (rows, d) as given, in the problem's coordinates, to the last place."""
-        return rows if self.frame is None else product(rows, self.frame.basis)
+        return rows if self.restatement is None else product(rows, self.restatement.basis)
 
     @property
     def rank(self) -> int:
@@ -207,7 +207,11 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     if other is None:
         return found
     better = _canonical(other)
-    return replace(better, frame=Frame(problem, found.basis, found.inverse)) if better.rank == found.rank else found
+    return (
+        replace(better, restatement=Restatement(problem, found.basis, found.inverse))
+        if better.rank == found.rank
+        else found
+    )
 
 
 def _amplified(found: Canonical) -> float:

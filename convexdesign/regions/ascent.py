@@ -15,7 +15,7 @@ import numpy as np
 from convexdesign.regions.polynomial import Exponents
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Barrier", "Table"]
+__all__ = ["Barrier", "ChebyshevFunctions"]
 
 # The weights of the barrier, one for each step.
 FIRST, LAST, STEPS = 1e-3, 1e-13, 34
@@ -25,14 +25,14 @@ INWARD = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ChebyshevFunctions:
     """Functions K m(u): keys (M, q), K (k, M); values (n, k), gradients (n, k, q), Hessians (n, k, q, q)."""
 
     keys: Indices
     K: Floats
 
     @classmethod
-    def of(cls, polynomials: list[dict[Exponents, float]], q: int) -> Table:
+    def of(cls, polynomials: list[dict[Exponents, float]], q: int) -> ChebyshevFunctions:
         """Of dictionaries of Chebyshev coefficients."""
         keys = sorted({key for p in polynomials for key in p}) or [(0,) * q]
         K = np.array([[float(p.get(key, 0.0)) for key in keys] for p in polynomials]).reshape(
@@ -109,10 +109,10 @@ class Pointwise:
 class Barrier:
     """The region {g >= 0}, all sides of its box among the g, and the price top / bottom."""
 
-    g: Table
-    price: Table | None
+    g: ChebyshevFunctions
+    price: ChebyshevFunctions | None
 
-    def climb(self, squares: Table | Pointwise, u: Floats) -> Floats:
+    def climb(self, squares: ChebyshevFunctions | Pointwise, u: Floats) -> Floats:
         """A maximum of |squares|^2 / price near each row of u (n, q)."""
         u = self._inside(u)
         u = u[(self.g.values(u) > 0).all(axis=1)]
@@ -148,7 +148,7 @@ class Barrier:
             u = u + np.einsum("nk,nkq->nq", 1.2 * short / length, slope)
         return u
 
-    def _value(self, squares: Table | Pointwise, u: Floats, mu: float) -> Floats:
+    def _value(self, squares: ChebyshevFunctions | Pointwise, u: Floats, mu: float) -> Floats:
         g = self.g.values(u)
         with np.errstate(all="ignore"):
             p = squares.values(u)[:, 0] if isinstance(squares, Pointwise) else np.sum(squares.values(u) ** 2, axis=1)
@@ -158,7 +158,9 @@ class Barrier:
                 out += np.log(part[:, 1]) - np.log(part[:, 0])
         return np.where((g > 0).all(axis=1) & np.isfinite(out), out, -np.inf)
 
-    def _derivatives(self, squares: Table | Pointwise, u: Floats, mu: float) -> tuple[Floats, Floats, Floats]:
+    def _derivatives(
+        self, squares: ChebyshevFunctions | Pointwise, u: Floats, mu: float
+    ) -> tuple[Floats, Floats, Floats]:
         z, dz, ddz = squares.derivatives(u)
         if isinstance(squares, Pointwise):
             p = np.maximum(z[:, 0], 1e-300)

@@ -19,11 +19,11 @@ import numpy as np
 from convexdesign.regions.frame import Frame, chebyshev_rows
 from convexdesign.regions.polynomial import Exponents, Polynomial
 from convexdesign.regions.region import Region
-from convexdesign.regions.sum_of_squares import UNIT, Bound, Code, Domain, Program, products
+from convexdesign.regions.sum_of_squares import UNIT, Bound, Code, Domain, SumOfSquaresProgram, products
 from convexdesign.regions.text import Ratio
 from convexdesign.typing import Floats
 
-__all__ = ["Proven", "Prover", "Rung"]
+__all__ = ["RegionProver", "Relaxation", "SensitivityBound"]
 
 # Coefficients below this share of all are rounding, and do not decide which signs may be split off.
 ROUNDED = 1e-12
@@ -34,15 +34,15 @@ Coefficients = dict[Exponents, float]
 
 
 @dataclass(frozen=True)
-class Rung:
-    """One step of the ladder: the degree of all summands, and whether products of inequalities are among them."""
+class Relaxation:
+    """One level of the hierarchy: the degree of all summands, and whether products of inequalities are among them."""
 
     degree: int
     products: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Proven:
+class SensitivityBound:
     """sum_j (b_j'f)^2 <= value times the price everywhere, proven at this degree; per piece the bound that proves it."""
 
     value: float
@@ -52,7 +52,7 @@ class Proven:
     next_seconds: float = np.nan
 
 
-class Prover:
+class RegionProver:
     """Upper bounds over one region, or a cell of it, and price, with everything that depends on these alone built once."""
 
     def __init__(self, frame: Frame, price: Ratio | None, cell: Region | None = None):
@@ -65,10 +65,10 @@ class Prover:
         self.bottom = self.region.scaled(bottom)
         self.plain = top.is_constant
         self.least = float(top.constant_term()) if self.plain else 0.0
-        self.programs: dict[object, Program] = {}
+        self.programs: dict[object, SumOfSquaresProgram] = {}
 
     @cached_property
-    def halves(self) -> tuple[Prover, Prover]:
+    def halves(self) -> tuple[RegionProver, RegionProver]:
         """The same for the two halves of the box, cut across its longest side as the whole region's box measures it."""
         region, whole = self.region, self.frame.region
         k = max(range(region.q), key=lambda j: region.half[j] / whole.half[j])
@@ -76,8 +76,8 @@ class Prover:
         upper = (*region.upper[:k], middle, *region.upper[k + 1 :])
         lower = (*region.lower[:k], middle, *region.lower[k + 1 :])
         return (
-            Prover(self.frame, self.price, replace(region, upper=upper, boxed=boxed)),
-            Prover(self.frame, self.price, replace(region, lower=lower, boxed=boxed)),
+            RegionProver(self.frame, self.price, replace(region, upper=upper, boxed=boxed)),
+            RegionProver(self.frame, self.price, replace(region, lower=lower, boxed=boxed)),
         )
 
     # ------------------------------------------------------------ the polynomial
@@ -110,24 +110,24 @@ class Prover:
 
     # ------------------------------------------------------------------ bounds
 
-    def ladder(self, p: Mapping[Exponents, float]) -> list[Rung]:
-        """The rungs to try in turn."""
+    def hierarchy(self, p: Mapping[Exponents, float]) -> list[Relaxation]:
+        """The relaxations to try in turn, the cheapest first."""
         degree = max((sum(key) for key in (*p, *self.top)), default=0)
         degree += degree % 2
         for g in self.region.inequalities:
             degree = max(degree, g.degree + g.degree % 2)
         sides = bool(self.region.inequalities)
         flat = sides and all(g.degree == 1 for g in self.region.inequalities)
-        rungs = [Rung(degree, flat)]
+        relaxations = [Relaxation(degree, flat)]
         if sides and not flat:
-            rungs.append(Rung(degree, True))
-        return [*rungs, Rung(degree + 2, True)]
+            relaxations.append(Relaxation(degree, True))
+        return [*relaxations, Relaxation(degree + 2, True)]
 
     def bound(
-        self, piece: int, p: Coefficients, charge: float, rung: Rung, time_limit: float | None = None
+        self, piece: int, p: Coefficients, charge: float, relaxation: Relaxation, time_limit: float | None = None
     ) -> Bound | None:
-        """The proven bound of one rung, or None where it is too large or the solver has nothing."""
-        program = self._program(p, rung)
+        """The proven bound of one relaxation, or None where it is too large or the solver has nothing."""
+        program = self._program(p, relaxation)
         if program is None:
             return None
         # A power of two brings p to the size of the price, and rounds nothing.
@@ -150,8 +150,8 @@ class Prover:
         negative = {key: -value for key, value in self.top.items()}
         one = {(0,) * self.region.q: 1.0}
         size = float(sum(abs(value) for value in self.top.values()))
-        for rung in self.ladder({}):
-            program = self._program(negative, rung)
+        for relaxation in self.hierarchy({}):
+            program = self._program(negative, relaxation)
             found = None if program is None else program.solve(negative, one)
             if program is not None and found is not None:
                 least = -program.repaired(found, negative, one, 4 * UNIT * size, 1.0)
@@ -159,19 +159,19 @@ class Prover:
                     return least
         return -np.inf
 
-    def _program(self, p: Mapping[Exponents, float], rung: Rung) -> Program | None:
+    def _program(self, p: Mapping[Exponents, float], relaxation: Relaxation) -> SumOfSquaresProgram | None:
         whole = sum(abs(value) for value in p.values())
         support = sorted({*(key for key, value in p.items() if abs(value) > ROUNDED * whole), *self.top})
-        name = (tuple(support), rung)
+        name = (tuple(support), relaxation)
         if name not in self.programs:
-            domain = Domain(self.region.q, tuple(self.constraints(rung)))
-            self.programs[name] = Program(domain, support, rung.degree, LARGEST_CONE, LARGEST_PROGRAM)
+            domain = Domain(self.region.q, tuple(self.constraints(relaxation)))
+            self.programs[name] = SumOfSquaresProgram(domain, support, relaxation.degree, LARGEST_CONE, LARGEST_PROGRAM)
         program = self.programs[name]
         return program if program.blocks else None
 
-    def constraints(self, rung: Rung) -> list[dict[Exponents, Fraction]]:
+    def constraints(self, relaxation: Relaxation) -> list[dict[Exponents, Fraction]]:
         """The inequalities of the region, the sides of its box, and products of any two of these."""
-        return constraints_of(self.region, rung.products)
+        return constraints_of(self.region, relaxation.products)
 
 
 def constraints_of(region: Region, with_products: bool) -> list[dict[Exponents, Fraction]]:

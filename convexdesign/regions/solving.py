@@ -21,14 +21,14 @@ from convexdesign.errors import ConvergenceWarning, ConvexDesignError, InputErro
 from convexdesign.evaluation import evaluate
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem import Criterion, DesignProblem
-from convexdesign.regions.ascent import Barrier, Pointwise, Table
+from convexdesign.regions.ascent import Barrier, ChebyshevFunctions, Pointwise
 from convexdesign.regions.branch import Branch
 from convexdesign.regions.criteria import Vectors, gap_of, moments_share, proven_bound, vectors_of
 from convexdesign.regions.design import RegionCertificate, RegionDesign
 from convexdesign.regions.intervals import Interval
 from convexdesign.regions.model import Curve
 from convexdesign.regions.problem import RegionProblem
-from convexdesign.regions.proof import Proven, Prover, likely_points
+from convexdesign.regions.proof import RegionProver, SensitivityBound, likely_points
 from convexdesign.regions.region import Region
 from convexdesign.regions.search import Function, maximise, spread_points, thinned
 from convexdesign.regions.sum_of_squares import UNIT, Bound
@@ -61,7 +61,7 @@ FEW_SEARCHES = 80
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchOutcome:
     """A design over a list of settings, its vectors, and the largest sensitivity known, at settings like its own.
 
     value: of the criterion in the frame's coordinates; of G the largest variance over the region that is known.
@@ -93,7 +93,7 @@ class Search:
         room = START if pieces == 1 else max(FEWEST // pieces, least)
         self.starts = [x if len(x) <= room else x[self.rng.permutation(len(x))[:room]] for _ in range(pieces)]
         self.targets: Floats | None = self._first_targets() if self.is_free_g else None
-        self.variances = Prover(self.frame, None) if isinstance(problem.curve, Curve) else None
+        self.variances = RegionProver(self.frame, None) if isinstance(problem.curve, Curve) else None
         self.barrier = self._barrier() if self.region.inequalities else None
 
     def _first_targets(self) -> Floats:
@@ -110,8 +110,10 @@ class Search:
             g += [{(0,) * q: 1.0, side: 1.0}, {(0,) * q: 1.0, side: -1.0}]
         price = None
         if self.problem.price is not None:
-            price = Table.of([{key: float(v) for key, v in region.scaled(p).items()} for p in self.problem.price], q)
-        return Barrier(Table.of(g, q), price)
+            price = ChebyshevFunctions.of(
+                [{key: float(v) for key, v in region.scaled(p).items()} for p in self.problem.price], q
+            )
+        return Barrier(ChebyshevFunctions.of(g, q), price)
 
     def best_near(self, piece: int, B: Floats, starts: Floats, most: int, priced: bool = True) -> tuple[Floats, Floats]:
         """Local maxima of p_b on one piece, best first, and their heights; without the price those of a variance."""
@@ -124,7 +126,7 @@ class Search:
         if not self.problem.is_polynomial:
             return self._best_of_formula(value, piece, B, starts, most, priced)
         few = B if B.shape[0] <= B.shape[1] else np.asarray(np.linalg.qr(B, mode="r"))
-        squares = Table(self.frame.keys[piece], few @ self.frame.H[piece])
+        squares = ChebyshevFunctions(self.frame.keys[piece], few @ self.frame.H[piece])
         frame = self.frame
         barrier = self.barrier if priced else replace(self.barrier, price=None)
 
@@ -161,7 +163,7 @@ class Search:
             values = values / self.problem.prices(x)
         return np.where(np.isfinite(values) & self.problem.allowed(x), values, 0.0)
 
-    def solved(self, where: Indices, x: Floats, tol: float, start: Floats | None = None) -> Found:
+    def solved(self, where: Indices, x: Floats, tol: float, start: Floats | None = None) -> SearchOutcome:
         """The optimal design over a list of settings."""
         finite = self.problem.finite(where, x, self.targets)
         design = solved_finite(finite, tol)
@@ -170,8 +172,8 @@ class Search:
         vectors = vectors_of(design, self.mask)
         most = self.largest(where, x, vectors.B)
         if not self.is_free_g:
-            return Found(where, x, design, vectors, most, design.value)
-        found = Found(where, x, design, vectors, most, design.value)
+            return SearchOutcome(where, x, design, vectors, most, design.value)
+        found = SearchOutcome(where, x, design, vectors, most, design.value)
         pieces, at, height = self.maxima(found, priced=False)
         rows = self.frame.rows(pieces, at, weighted=False)
         assert self.targets is not None
@@ -184,7 +186,7 @@ class Search:
         return float((np.einsum("ij,ij->i", image, image) / self.problem.prices(x)).max())
 
     def maxima(
-        self, found: Found, extra: tuple[Indices, Floats] | None = None, priced: bool = True
+        self, found: SearchOutcome, extra: tuple[Indices, Floats] | None = None, priced: bool = True
     ) -> tuple[Indices, Floats, Floats]:
         """Local maxima over the region, from settings spread over it, those of the design, and others: highest first."""
         pieces = range(len(self.starts))
@@ -205,12 +207,14 @@ class Search:
         order = np.argsort(-height, kind="stable")
         return where[order], x[order], height[order]
 
-    def gap(self, found: Found, most: float) -> float:
+    def gap(self, found: SearchOutcome, most: float) -> float:
         """What the design would be proven to, if `most` were an upper bound on its sensitivity."""
         bound = proven_bound(found.design.problem, found.vectors, most, 0.0)
         return gap_of(found.design.problem.criterion, found.value, bound, dimension(found.design.problem))
 
-    def refined(self, found: Found, tol: float, deadline: float, extra: tuple[Indices, Floats] | None = None) -> Found:
+    def refined(
+        self, found: SearchOutcome, tol: float, deadline: float, extra: tuple[Indices, Floats] | None = None
+    ) -> SearchOutcome:
         """Rounds of 2 to 4 until the search sees nothing larger than the tolerance allows."""
         best, best_gap = found, np.inf
         for _ in range(ROUNDS):
@@ -230,7 +234,7 @@ class Search:
             found = self.solved(all_where, all_x, max(min(SHARE * tol / 2, 1e-2 * gap), 1e-11))
         return self.merged(best, tol)
 
-    def merged(self, found: Found, tol: float) -> Found:
+    def merged(self, found: SearchOutcome, tol: float) -> SearchOutcome:
         """Settings that are nearly the same made one, and as few as the information needs, where that costs nothing."""
         allowed = max(SHARE * tol, 2.0 * self.gap(found, found.most))
         for distance, least in ((MERGED, 1e-4), (MERGED, 1e-6), (MERGED / 8, 1e-7)):
@@ -245,7 +249,9 @@ class Search:
         )
         return found if fewer is None else fewer
 
-    def replaced(self, found: Found, where: Indices, x: Floats, tol: float, allowed: float) -> Found | None:
+    def replaced(
+        self, found: SearchOutcome, where: Indices, x: Floats, tol: float, allowed: float
+    ) -> SearchOutcome | None:
         """The design over these settings instead, unless it is worse than allowed."""
         inside = self.region.inside(x) if self.region.q else np.ones(len(x), dtype=bool)
         if not inside.all():
@@ -258,7 +264,7 @@ class Search:
         fewer = replace(fewer, most=max(fewer.most, float(height[0])))
         return fewer if self.gap(fewer, fewer.most) <= allowed else None
 
-    def fewest(self, found: Found) -> tuple[Indices, Floats]:
+    def fewest(self, found: SearchOutcome) -> tuple[Indices, Floats]:
         """Settings with the same information that number no more than it has entries (Caratheodory)."""
         keep = np.flatnonzero(found.design.weights > 1e-7)
         where, x, w = found.where[keep], found.x[keep], found.design.weights[keep]
@@ -286,7 +292,7 @@ class Search:
         return where[left_over], x[left_over]
 
 
-def means(found: Found, region: Region, distance: float, least: float) -> tuple[Indices, Floats]:
+def means(found: SearchOutcome, region: Region, distance: float, least: float) -> tuple[Indices, Floats]:
     """Clusters of settings around the heaviest, as their weighted means; those with less weight than `least` left out."""
     low, high = np.array(region.lower, dtype=float), np.array(region.upper, dtype=float)
     weights = found.design.weights
@@ -335,7 +341,7 @@ def inverse_root(design: Design) -> Floats:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(design.information)))
 
 
-def rounding_of_rows(search: Search, found: Found) -> float:
+def rounding_of_rows(search: Search, found: SearchOutcome) -> float:
     """By which share a value may be off because the rows h(x) are rounded: |A^-1/2 dA A^-1/2| <= 2 e + e^2."""
     level, Q = np.linalg.eigh(found.design.information)
     seen = level > 1e-12 * level[-1]
@@ -370,7 +376,7 @@ def solve_over_region(
     started = time.perf_counter()
     deadline = np.inf if time_limit is None else started + real(time_limit)
     search = Search(problem)
-    prover = Prover(problem.frame, problem.price) if problem.is_polynomial else None
+    prover = RegionProver(problem.frame, problem.price) if problem.is_polynomial else None
     where = np.concatenate([np.full(len(x), piece) for piece, x in enumerate(search.starts)])
     x = np.vstack(search.starts)
     found = search.solved(where, x, 1e-4)
@@ -399,7 +405,7 @@ def solve_over_region(
 
 
 def certified(
-    search: Search, prover: Prover | None, found: Found, tol: float, deadline: float
+    search: Search, prover: RegionProver | None, found: SearchOutcome, tol: float, deadline: float
 ) -> tuple[RegionCertificate, tuple[Indices, Floats] | None]:
     """The certificate of a design over a list, and the settings that the search has missed, where there are any."""
     finite, vectors = found.design.problem, found.vectors
@@ -413,7 +419,7 @@ def certified(
     if finite.criterion == Criterion.D:
         value -= 2.0 * shift
         error += 4 * UNIT * (abs(value) + 2.0 * abs(shift)) / dim
-    worst: Proven | None = None
+    worst: SensitivityBound | None = None
     if search.is_free_g:
         worst, missed = worst_variance(search, found, tol, deadline)
         value = worst.value
@@ -445,7 +451,7 @@ def certified(
 
 
 def kiefer_wolfowitz(
-    search: Search, prover: Prover | None, found: Found, error: float, tol: float, deadline: float
+    search: Search, prover: RegionProver | None, found: SearchOutcome, error: float, tol: float, deadline: float
 ) -> tuple[RegionCertificate, tuple[Indices, Floats] | None]:
     """G with one price s^2 c: the optimum is s^2 c d, the design's worst variance s^2 c times its largest sensitivity."""
     price = float(search.problem.prices(np.zeros((1, search.region.q)))[0])
@@ -473,8 +479,8 @@ def kiefer_wolfowitz(
 
 
 def worst_variance(
-    search: Search, found: Found, tol: float, deadline: float
-) -> tuple[Proven, tuple[Indices, Floats] | None]:
+    search: Search, found: SearchOutcome, tol: float, deadline: float
+) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
     """A proven upper bound on the largest variance of the mean outcome over the region."""
     vectors = Vectors(inverse_root(found.design), np.arange(search.frame.d))
     own = replace(found, vectors=vectors, most=found.value)
@@ -483,8 +489,8 @@ def worst_variance(
 
 
 def branch_everywhere(
-    search: Search, found: Found, enough: Any, deadline: float, priced: bool
-) -> tuple[Proven, tuple[Indices, Floats] | None]:
+    search: Search, found: SearchOutcome, enough: Any, deadline: float, priced: bool
+) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
     """The same by branch and bound, for the largest bound that is enough."""
     started = time.perf_counter()
     lam = largest_that_suffices(found.most, enough)
@@ -507,7 +513,7 @@ def branch_everywhere(
             worst = max(proof.value for proof in higher)
             if np.isfinite(worst):
                 break
-    return Proven(worst, 0, (), time.perf_counter() - started), missed
+    return SensitivityBound(worst, 0, (), time.perf_counter() - started), missed
 
 
 def largest_that_suffices(most: float, enough: Any) -> float:
@@ -522,9 +528,9 @@ def largest_that_suffices(most: float, enough: Any) -> float:
 
 
 def prove_everywhere(
-    search: Search, prover: Prover | None, found: Found, enough: Any, deadline: float, priced: bool = True
-) -> tuple[Proven, tuple[Indices, Floats] | None]:
-    """The largest bound of all pieces, each by the lowest rung that suffices; and missed settings, where p_b is larger."""
+    search: Search, prover: RegionProver | None, found: SearchOutcome, enough: Any, deadline: float, priced: bool = True
+) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
+    """The largest bound of all pieces, each by the first relaxation that suffices; and missed settings, with larger p_b."""
     if prover is None:
         return branch_everywhere(search, found, enough, deadline, priced)
     started = time.perf_counter()
@@ -540,28 +546,28 @@ def prove_everywhere(
             missed_where.append(np.full(len(attempt.missed), piece))
             missed_x.append(attempt.missed)
     missed = (np.concatenate(missed_where), np.vstack(missed_x)) if missed_x else None
-    return Proven(worst, degree, tuple(bounds), time.perf_counter() - started), missed
+    return SensitivityBound(worst, degree, tuple(bounds), time.perf_counter() - started), missed
 
 
 class Attempt:
-    """The attempt to prove one piece: the rungs of the ladder, then halves of the box, until enough is proven or refuted."""
+    """An attempt to prove one piece: relaxations in turn, then halves of the box, until enough is proven or refuted."""
 
-    def __init__(self, search: Search, found: Found, piece: int, enough: Any, deadline: float, priced: bool):
+    def __init__(self, search: Search, found: SearchOutcome, piece: int, enough: Any, deadline: float, priced: bool):
         self.search, self.found, self.piece = search, found, piece
         self.enough, self.deadline, self.priced = enough, deadline, priced
         self.bounds: list[Bound | None] = []
         self.degree, self.cells = 0, 0
         self.missed: Floats = np.empty((0, search.region.q))
 
-    def bound(self, prover: Prover, depth: int) -> float:
+    def bound(self, prover: RegionProver, depth: int) -> float:
         """What is proven of p_b on the prover's cell."""
         p, charge = prover.polynomial(self.piece, self.found.vectors.B)
         best: Bound | None = None
-        for rung in prover.ladder(p)[: 1 if depth else None]:
+        for relaxation in prover.hierarchy(p)[: 1 if depth else None]:
             if time.perf_counter() > self.deadline and best is not None:
                 break
             limit = None if np.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 1e-2)
-            bound = prover.bound(self.piece, p, charge, rung, limit)
+            bound = prover.bound(self.piece, p, charge, relaxation, limit)
             if bound is None:
                 continue
             if best is None or bound.value < best.value:
@@ -586,7 +592,7 @@ class Attempt:
         return not self.enough(self.found.most)
 
 
-def missed_points(search: Search, found: Found, piece: int, bound: Any, priced: bool) -> Floats:
+def missed_points(search: Search, found: SearchOutcome, piece: int, bound: Any, priced: bool) -> Floats:
     """Settings with a larger sensitivity than any known, sought where the relaxation has its mass."""
     frame, region = search.frame, search.region
     if not region.q:
@@ -598,7 +604,12 @@ def missed_points(search: Search, found: Found, piece: int, bound: Any, priced: 
 
 
 def assembled(
-    problem: RegionProblem, found: Found, certificate: RegionCertificate, tol: float, started: float, deadline: float
+    problem: RegionProblem,
+    found: SearchOutcome,
+    certificate: RegionCertificate,
+    tol: float,
+    started: float,
+    deadline: float,
 ) -> RegionDesign:
     """The design that is handed back: settings with weight alone, in the order of their coordinates."""
     keep = np.flatnonzero(found.design.weights > 0)

@@ -31,7 +31,7 @@ import numpy as np
 from convexdesign.regions.polynomial import Exponents
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Bound", "Code", "Domain", "Program", "Square", "products"]
+__all__ = ["Bound", "Code", "Domain", "Square", "SumOfSquaresProgram", "products"]
 
 UNIT = 2.0**-53
 Coefficients = Mapping[Exponents, float]
@@ -78,7 +78,7 @@ class _Block:
     size: float
 
 
-class Program:
+class SumOfSquaresProgram:
     """The relaxation of one degree for one domain: built once, solved for many p."""
 
     def __init__(

@@ -18,8 +18,15 @@ from convexdesign.problem import Criterion, canonicalise
 from convexdesign.regions.criteria import Vectors, gap_of, log_det_shift
 from convexdesign.regions.design import RegionDesign
 from convexdesign.regions.problem import RegionProblem, values_of
-from convexdesign.regions.proof import Prover
-from convexdesign.regions.solving import Found, Search, dimension, inverse_root, prove_everywhere, rounding_of_rows
+from convexdesign.regions.proof import RegionProver
+from convexdesign.regions.solving import (
+    Search,
+    SearchOutcome,
+    dimension,
+    inverse_root,
+    prove_everywhere,
+    rounding_of_rows,
+)
 from convexdesign.roundoff import value_error
 from convexdesign.typing import Floats, Indices
 
@@ -229,7 +236,9 @@ def value_of(
         return finite.criterion.worst_value, 0.0, finite.criterion.worst_value
     design = Design(finite, weights, certify(canonical, weights), Status.STALLED, known=canonical)
     search = Search(problem)
-    own = Found(at, every, design, Vectors(np.eye(problem.frame.d), np.arange(problem.frame.d)), 1.0, found.value)
+    own = SearchOutcome(
+        at, every, design, Vectors(np.eye(problem.frame.d), np.arange(problem.frame.d)), 1.0, found.value
+    )
     error = value_error(canonical, weights, found) + rounding_of_rows(search, own)
     if not problem.predicts_region:
         return found.value - shift, error, found.value - shift
@@ -238,7 +247,7 @@ def value_of(
     _, _, height = search.maxima(own, priced=False)
     most = max(found.value, float(height[0]))
     own = replace(own, most=most)
-    prover = Prover(problem.frame, None) if search.variances is not None else None
+    prover = RegionProver(problem.frame, None) if search.variances is not None else None
     proven, _ = prove_everywhere(search, prover, own, lambda bound: bound <= most * (1.0 + 1e-7), np.inf, priced=False)
     return proven.value, error, most
 

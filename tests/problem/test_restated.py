@@ -44,7 +44,7 @@ def test_an_ill_conditioned_map_changes_no_value(kind):
     skew = cd.solve(KINDS[kind](there, SKEW))
     assert np.linalg.cond(SKEW / np.abs(SKEW).max(axis=0)) > 1e9
     assert skew.status is cd.Status.CERTIFIED
-    assert skew.canonical.frame is not None
+    assert skew.canonical.restatement is not None
     assert skew.value == pytest.approx(plain.value, rel=3e-6, abs=1e-5)
     v = cd.verify(skew.problem, weights=plain.weights)
     assert v.value == pytest.approx(plain.value, rel=1e-9, abs=1e-9)

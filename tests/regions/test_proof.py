@@ -9,7 +9,7 @@ from polynomials import cube, quadratic
 
 import convexdesign as cd
 from convexdesign.regions.frame import Frame
-from convexdesign.regions.proof import Prover
+from convexdesign.regions.proof import RegionProver
 from convexdesign.regions.search import inner_points
 from convexdesign.regions.sum_of_squares import Code, exponents, products
 
@@ -33,7 +33,7 @@ def proof_of(rng, kind):
     B = rng.normal(size=(int(rng.integers(1, 8)), frame.d))
     x = inner_points(region, 20_000, rng)
     most = float(np.sum((frame.piece_rows(0, x) @ B.T) ** 2, axis=1).max())
-    return Prover(frame, None), B, most
+    return RegionProver(frame, None), B, most
 
 
 @pytest.mark.parametrize("kind", ["box", "simplex", "ball", "polytope"])
@@ -42,10 +42,10 @@ def test_no_setting_exceeds_a_bound_even_when_the_solver_is_wrong(kind, seed):
     rng = np.random.default_rng([17, seed])
     prover, B, most = proof_of(rng, kind)
     p, charge = prover.polynomial(0, B)
-    rung = prover.ladder(p)[0]
-    bound = prover.bound(0, p, charge, rung)
+    relaxation = prover.hierarchy(p)[0]
+    bound = prover.bound(0, p, charge, relaxation)
     assert bound.value >= most * (1 - 1e-12)
-    program = prover._program(p, rung)
+    program = prover._program(p, relaxation)
     found = program.solve(p, prover.top)
     for scale in (1e-6, 1e-2, 1.0):
         squares = tuple(replace(s, root=s.root + scale * rng.normal(size=s.root.shape)) for s in found.squares)
@@ -124,7 +124,7 @@ def test_a_search_that_misses_the_maximum_is_refuted():
     coarse = np.array([[-0.8, -0.8], [0.8, -0.8], [-0.8, 0.8], [0.8, 0.8], [0.0, 0.0], [0.8, 0.0], [0.0, 0.8]])
     found = search.solved(np.zeros(7, dtype=int), coarse, 1e-8)
     assert found.design.gap <= 1e-8  # of the list, this is the optimum
-    certificate, missed = certified(search, Prover(problem.frame, None), found, 1e-6, np.inf)
+    certificate, missed = certified(search, RegionProver(problem.frame, None), found, 1e-6, np.inf)
     assert certificate.gap > 0.1
     assert missed is not None
     assert np.abs(missed[1]).max() == pytest.approx(1.0)
