@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from convexdesign.arguments import positive, whole_at_least
-from convexdesign.arms.read import read_positive, read_rows, read_vector
+from convexdesign.arms.labels import in_order
+from convexdesign.arms.read import column_or_numbers, read_positive, read_vector
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
+from convexdesign.problem.common import read_inequalities
 from convexdesign.rounding.count_limits import MAX_TOTAL, Limits, count_limits, limits
 from convexdesign.rounding.plans import Inequalities, Plans, Shares, no_rows
 from convexdesign.rounding.whole_program import broken_for_least
@@ -246,21 +248,22 @@ def allowed_counts(
     least, most = count_limits(k, min_counts, max_counts)
     rows = no_rows(k)
     if inequalities is not None:
-        left, right = inequalities
-        R = np.asarray(read_rows(left, "the matrix R of inequalities", k).values, dtype=float)
-        b = read_vector(right, "the right-hand side b of inequalities", len(R))
+        R, right = read_inequalities(problem.rows, inequalities, ("R", "b"))
+        R, b = np.asarray(R, dtype=float), read_vector(right, "the right-hand side b of inequalities", len(R))
         rows = Inequalities(R, np.asarray(b), tuple(f"inequalities row {i} (R n <= b)" for i in range(len(R))))
     if groups is not None or per_group is not None:
-        rows = rows + _group_rows(groups, per_group, k)
+        rows = rows + _group_rows(problem, groups, per_group)
     return Allowed(problem, n, budget, price, least, most, rows)
 
 
-def _group_rows(groups: Any, per_group: Any, k: int) -> Inequalities:
+def _group_rows(problem: DesignProblem, groups: Any, per_group: Any) -> Inequalities:
     """How many measurements each group of arms gets, as rows named by the group."""
     if groups is None or per_group is None:
         raise InputError(
             "groups= says which group each arm is in and per_group= how many measurements one gets; give both"
         )
+    k = problem.n_arms
+    groups = in_order(column_or_numbers(problem.rows, groups, "groups"), "groups", problem.arms.names)
     labels = list(np.asarray(groups).tolist())
     if len(labels) != k:
         raise InputError(f"groups has {len(labels)} entries; give one for each of the {k} arms")

@@ -20,6 +20,7 @@ from convexdesign.arms.read import LabelledVectors, aligned, read_rows
 from convexdesign.certificate import Certificate, DualCertificate, Evaluation, certify, evaluate
 from convexdesign.errors import InputError
 from convexdesign.exact import ExactDesign, round_design
+from convexdesign.features.model import coded_settings
 from convexdesign.files import write_text
 from convexdesign.outcome import Stats, Status, status_of
 from convexdesign.problem import Canonical, DesignProblem, canonicalise
@@ -133,7 +134,8 @@ class Design:
         Parameters
         ----------
         v : array_like, shape (d,) or (k, d)
-            One vector, or rows; labels are put into the order of the arms' coordinates.
+            One vector, or rows; labels are put into the order of the arms' coordinates. Where the arms were made of a table
+            of settings also such a table, or one setting as a mapping, coded as the arms are.
 
         Returns
         -------
@@ -169,6 +171,11 @@ class Design:
     def _vectors(self, v: Any) -> Floats:
         """One vector (d,) or rows (k, d) at the border; with labels in the order of the arms' coordinates."""
         arms = self.problem.rows
+        one = not hasattr(v, "columns")
+        coded = coded_settings(arms.matrix, v, "v")
+        if coded is not v:
+            rows = np.asarray(coded, dtype=float)
+            return rows[0] if one and len(rows) == 1 else rows
         if hasattr(v, "columns") and not isinstance(v, np.ndarray):
             rows = read_rows(v, "v")
             if rows.d == arms.d or rows.n != arms.d:

@@ -15,6 +15,7 @@ from convexdesign.aliasing import rank_note
 from convexdesign.arguments import choice, generator, positive, real, shown
 from convexdesign.arms.groups import grouped, repeat_per_response
 from convexdesign.arms.labels import in_order
+from convexdesign.arms.read import column_or_numbers
 from convexdesign.certificate import DualCertificate, vector_bound
 from convexdesign.criteria import oracle_of
 from convexdesign.errors import InputError
@@ -313,14 +314,18 @@ def round_design(
     else:
         effort = positive(effort, "effort", "give a positive number of seconds, 'quick' or 'thorough'")
     n = None if n is None else whole_total(n)
-    names = canonical.problem.arms.names
+    rows, names = canonical.problem.rows, canonical.problem.arms.names
+    least, most = (
+        in_order(column_or_numbers(rows, given, name), name, names)
+        for name, given in (("min_counts", min_counts), ("max_counts", max_counts))
+    )
     allowed = allowed_counts(
         canonical.problem,
         n,
         budget=budget,
-        costs=costs,
-        min_counts=None if min_counts is None else in_order(min_counts, "min_counts", names),
-        max_counts=None if max_counts is None else in_order(max_counts, "max_counts", names),
+        costs=column_or_numbers(rows, costs, "costs"),
+        min_counts=least,
+        max_counts=most,
         inequalities=inequalities,
         groups=groups,
         per_group=per_group,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import positive, probability, real_array
 from convexdesign.errors import InputError
+from convexdesign.features.model import coded_settings
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Counts, Floats
 
@@ -49,6 +50,8 @@ class Diagnostics:
         All arms, over which predictions are looked at.
     runs_held : int
         Runs done before, whose information is held.
+    coding : ModelMatrix, optional
+        The arms as a model matrix, where they came as one: then points may be settings.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Diagnostics:
     noise_sd: float
     candidates: Floats
     runs_held: int = 0
+    coding: Any = None
 
     @cached_property
     def estimable(self) -> Any:
@@ -216,7 +220,7 @@ class Diagnostics:
 
         Parameters
         ----------
-        points : array_like, shape (k, d), optional
+        points : array_like, shape (k, d), or table of settings, optional
             Where to predict; at all arms by default.
 
         Returns
@@ -236,6 +240,7 @@ class Diagnostics:
         >>> cd.diagnose(p, [1, 1]).prediction_variance().round(9).tolist()
         [1.0, 1.0]
         """
+        points = coded_settings(self.coding, points, "points")
         P = self.candidates if points is None else np.atleast_2d(real_array(points, "points"))
         outside = np.linalg.norm(P @ self.null, axis=1) > ESTIMABLE * np.linalg.norm(P, axis=1)
         values = np.einsum("ij,jk,ik->i", P, self.covariance, P) * self.noise_sd**2
@@ -246,7 +251,7 @@ class Diagnostics:
 
         Parameters
         ----------
-        points : array_like, shape (k, d), optional
+        points : array_like, shape (k, d), or table of settings, optional
             Points spread over the region; all arms by default.
 
         Returns
@@ -394,4 +399,4 @@ def diagnose(problem: DesignProblem, counts: ArrayLike, *, noise_sd: float = 1.0
     held = problem.stated.existing_counts
     runs_held = 0 if held is None else int(np.asarray(held).sum())
     runs = np.repeat(every[used], whole[used], axis=0)
-    return Diagnostics(tuple(map(str, columns)), runs, C, null, noise_sd, every, runs_held)
+    return Diagnostics(tuple(map(str, columns)), runs, C, null, noise_sd, every, runs_held, problem.rows.matrix)

@@ -69,9 +69,8 @@ def sheet_of(
 
 def _settings(problem: DesignProblem) -> dict[str, Any]:
     """The factors of every arm, by column; the coordinates where the arms are plain vectors of not too many numbers."""
-    matrix = problem.rows.matrix
-    table = getattr(matrix, "settings", None)
-    if table is not None and len(table) == problem.n_arms:
+    table = problem.rows.settings
+    if table is not None:
         return {str(name): table[name].tolist() for name in table.columns}
     if problem.responses > 1:
         return {}
@@ -82,9 +81,10 @@ def _settings(problem: DesignProblem) -> dict[str, Any]:
 
 def described(problem: DesignProblem, arm: int) -> str:
     """An arm in words: its settings where the arms were made of some, else its name or number."""
-    table = getattr(problem.rows.matrix, "settings", None)
-    if table is not None and len(table) == problem.n_arms:
-        return ", ".join(f"{name} = {table[name].iloc[arm]}" for name in table.columns)
+    table = problem.rows.settings
+    if table is not None:
+        factors = problem.rows.matrix.spec.factors
+        return ", ".join(f"{name} = {table[name].iloc[arm]}" for name in table.columns if name in factors)
     return problem.arm_name(arm) if problem.arms.names is not None else f"arm {arm}"
 
 
@@ -132,19 +132,32 @@ def _by_arm(problem: DesignProblem, arms: list[Any]) -> list[int]:
 
 
 def _by_settings(problem: DesignProblem, columns: dict[str, list[Any]], n: int) -> list[int]:
+    """Runs by their settings: all factors of the model, and what else the sheet tells of the table that arms were made of."""
     settings = {name.strip(): column for name, column in _settings(problem).items()}
+    needed = list(settings) if problem.rows.settings is None else list(problem.rows.matrix.spec.factors)
     factors = [name for name in settings if name in columns]
-    missing = [name for name in settings if name not in columns]
+    missing = [name for name in needed if name not in columns]
     if missing or not factors:
         raise InputError(f"the run sheet has neither a column arm nor all factors: {', '.join(missing)} missing")
-    known = {_key(row): i for i, row in enumerate(zip(*(settings[name] for name in factors)))}
+    known: dict[tuple[Any, ...], int] = {}
+    several: dict[tuple[Any, ...], int] = {}
+    for i, row in enumerate(zip(*(settings[name] for name in factors))):
+        key = _key(row)
+        if known.setdefault(key, i) != i:
+            several[key] = i
+    others = [name for name in settings if name not in factors]
     index = []
     for run, row in enumerate(zip(*(columns[name] for name in factors)), 1):
-        i = known.get(_key(row))
-        if i is None:
-            shown = ", ".join(f"{name} = {value}" for name, value in zip(factors, row))
+        shown = ", ".join(f"{name} = {value}" for name, value in zip(factors, row))
+        key = _key(row)
+        if key not in known:
             raise InputError(f"run {run} ({shown}) is no setting of the problem; the candidates must hold it")
-        index.append(i)
+        if key in several and others:
+            raise InputError(
+                f"run {run} ({shown}) is arm {known[key]} and arm {several[key]}, which differ in {', '.join(others)}; add "
+                "that column"
+            )
+        index.append(known[key])
     return index
 
 

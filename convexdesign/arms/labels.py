@@ -17,7 +17,7 @@ import numpy as np
 from convexdesign.errors import InputError
 from convexdesign.typing import Indices
 
-__all__ = ["ARMS", "COORDINATES", "Labelled", "as_labelled", "default_names", "in_order", "index_labels", "order_of"]
+__all__ = ["ARMS", "COORDINATES", "Labelled", "as_labelled", "default_names", "in_order", "index_labels", "order_of", "place_of_term"]
 
 
 ARMS = "arms"
@@ -50,6 +50,31 @@ def default_names(columns: Sequence[str]) -> bool:
     first = 1 if GENERATED[0].fullmatch(columns[0]) else 0
     stem = "x" if first else "column_"
     return list(columns) == [f"{stem}{k + first}" for k in range(len(columns))]
+
+
+def place_of_term(name: str, columns: Sequence[str]) -> int | None:
+    """The column of that name, or the only one that is the same term written otherwise: b:a for a:b, x**2 for I(x ** 2).
+
+    >>> place_of_term("x**2", ["Intercept", "x", "I(x ** 2)"])
+    2
+    """
+    if name in columns:
+        return list(columns).index(name)
+    wanted = _parts_of_term(name)
+    found = [k for k, column in enumerate(columns) if _parts_of_term(column) == wanted]
+    return found[0] if len(found) == 1 else None
+
+
+def _parts_of_term(name: str) -> list[str]:
+    """The factors of a product in order, without blanks and without I() around them."""
+    parts, depth = [""], 0
+    for mark in re.sub(r"\s+", "", name):
+        depth += (mark in "([") - (mark in ")]")
+        if mark == ":" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += mark
+    return sorted(part[2:-1] if part.startswith("I(") and part.endswith(")") else part for part in parts)
 
 
 def as_labelled(source: Any, what: str) -> Labelled:

@@ -15,13 +15,15 @@ from convexdesign.arms.dask import DaskArms, is_dask
 from convexdesign.arms.labels import ARMS, COORDINATES, in_order, index_labels, order_of
 from convexdesign.arms.source import Arms, ArrayArms
 from convexdesign.errors import InputError
-from convexdesign.features.model import coded_alike, has_own_codes
+from convexdesign.features.model import coded_alike, coded_settings, settings_of
 from convexdesign.typing import Floats, Indices
 
 __all__ = [
     "LabelledVectors",
     "aligned",
+    "column_or_numbers",
     "has_responses",
+    "read_alike",
     "read_arms",
     "read_groups",
     "read_positive",
@@ -72,6 +74,14 @@ class LabelledVectors:
         if self.responses == 1:
             return self.held
         return self.held.reshape(self.n, self.responses, self.d).transpose(0, 2, 1)
+
+    @property
+    def settings(self) -> Any:
+        """The table (n rows) of settings that the vectors were made of; None where they were not, or that cannot be told."""
+        if self.matrix is None or self.responses > 1:
+            return None
+        found = settings_of(self.matrix)
+        return found if found is not None and len(found) == self.n else None
 
     @property
     def vectors(self) -> LabelledVectors:
@@ -198,7 +208,7 @@ def read_rows(source: Any, what: str, width: int | None = None) -> LabelledVecto
         _check_width(source.d, what, width)
         return LabelledVectors(source, source.names)
     names = columns = None
-    matrix = source if has_own_codes(source) else None
+    matrix = source if getattr(source, "spec", None) is not None else None
     if isinstance(source, (str, PathLike)):
         raise InputError(
             f"{what} is text ({str(source)[:80]!r}); where it is the path of a file read that first, with "
@@ -252,6 +262,26 @@ def aligned(arms: LabelledVectors, other: LabelledVectors, what: str) -> Labelle
     values = np.ascontiguousarray(other.values[:, order])
     values.flags.writeable = False
     return LabelledVectors(values, other.names, arms.columns)
+
+
+def read_alike(arms: LabelledVectors, source: Any, what: str) -> LabelledVectors:
+    """Rows in the coordinates of the arms: vectors, or a table of settings where the arms were made of some."""
+    return aligned(arms, read_rows(coded_settings(arms.matrix, source, what), what), what)
+
+
+def column_or_numbers(arms: LabelledVectors, given: Any, what: str) -> Any:
+    """The column of the arms' settings (n,) where its name is given; anything else as it is."""
+    if not isinstance(given, str):
+        return given
+    settings = arms.settings
+    if settings is None:
+        raise InputError(
+            f"{what} is the text {given!r}, but the arms were made of no table of settings (features.model_matrix) whose "
+            "column that could be; give numbers"
+        )
+    if given not in settings.columns:
+        raise InputError(f"{what}: there is no column {given!r}; the table has {', '.join(map(str, settings.columns))}")
+    return settings[given].to_numpy()
 
 
 def read_vector(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from convexdesign.features.frame import ModelMatrix
 
-__all__ = ["ModelSpec", "coded_alike", "has_own_codes", "model_matrix"]
+__all__ = ["ModelSpec", "coded_alike", "coded_settings", "model_matrix", "settings_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,10 +141,43 @@ def model_matrix(table: Any, formula: str | ModelSpec) -> ModelMatrix:
     return _made(draft, frame, ordered)
 
 
-def has_own_codes(table: Any) -> bool:
-    """Whether the table is a model matrix with columns that depend on the settings it was made of."""
-    spec = getattr(table, "spec", None)
-    return isinstance(spec, ModelSpec) and spec._terms.has_state
+def coded_settings(arms: Any, source: Any, what: str) -> Any:
+    """A table of settings, or one setting as a mapping or Series, coded as the arms; anything else as it is.
+
+    arms: a model matrix or None. Settings are what holds one of its factors, and not all of its terms. Raises InputError for
+    settings that cannot be coded so, and where the arms were changed since they were coded.
+    """
+    spec: ModelSpec | None = getattr(arms, "spec", None)
+    names = None if spec is None else _names_in(source)
+    if spec is None or names is None or not names & set(spec.factors) or names >= set(spec.columns):
+        return source
+    settings = settings_of(arms)
+    if settings is None or not _is_unchanged(spec, settings, arms):
+        raise InputError(f"{what} holds settings, but the arms were changed since they were coded; give its model matrix")
+    try:
+        coded = spec.apply(_as_table(source))
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from None
+    return coded[[str(name) for name in arms.columns]]
+
+
+def _names_in(source: Any) -> set[str] | None:
+    """The names of the columns of a table, the keys of a mapping, or the labels of a Series; None of all else."""
+    if isinstance(source, np.ndarray) or hasattr(source, "spec"):
+        return None
+    for names in (getattr(source, "columns", None), source if isinstance(source, Mapping) else None):
+        if names is not None:
+            return {str(name) for name in names}
+    return {str(name) for name in source.index} if hasattr(source, "index") and hasattr(source, "to_numpy") else None
+
+
+def _as_table(source: Any) -> Any:
+    """One setting as a table of one row; tables as they are."""
+    if isinstance(source, Mapping) and all(isinstance(value, str) or np.ndim(value) == 0 for value in source.values()):
+        return {name: [value] for name, value in source.items()}
+    if hasattr(source, "index") and not hasattr(source, "columns"):
+        return {str(name): [value] for name, value in zip(source.index, source)}
+    return source
 
 
 def coded_alike(arms: Any, other: Any, what: str) -> Any:
@@ -162,7 +195,7 @@ def coded_alike(arms: Any, other: Any, what: str) -> Any:
     remedy = f"make {what} by the arms' own: model_matrix(settings, arms.spec)"
     if not same and spec.formula != own.formula:
         raise InputError(f"the arms were coded by {spec.formula!r} and {what} by {own.formula!r}; {remedy}")
-    settings = _settings_of(other)
+    settings = settings_of(other)
     if settings is None or not _is_unchanged(own, settings, other):
         raise InputError(f"{what} were coded by themselves and changed since; {remedy}")
     try:
@@ -360,7 +393,7 @@ def _short(formula: Any) -> str:
 # ------------------------------------------------------------------ tables made before
 
 
-def _settings_of(matrix: ModelMatrix) -> pandas.DataFrame | None:
+def settings_of(matrix: ModelMatrix) -> pandas.DataFrame | None:
     """The settings of these rows of a model matrix; None where they cannot be told."""
     settings = matrix.settings
     if settings is None:

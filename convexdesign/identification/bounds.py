@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import probability, real, shown
 from convexdesign.arms.labels import COORDINATES
-from convexdesign.arms.read import LabelledVectors, aligned, read_positive, read_rows, read_vector
+from convexdesign.arms.read import LabelledVectors, read_alike, read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.identification.allocations import Allocation, allocate
 from convexdesign.identification.objectives import BestArm, Items, Objective, checked_objective
@@ -344,7 +344,7 @@ class _Instance:
         rows = read_rows(arms, "arms")
         n, d = rows.values.shape
         objective = checked_objective(objective)
-        asked = rows if items is None else aligned(rows, read_rows(items, "items"), "items")
+        asked = rows if items is None else read_alike(rows, items, "items")
         variance = read_positive(noise_variance, "noise_variance", n, "a noise VARIANCE must be positive", rows.names)
         if variance is None:
             raise InputError("noise_variance is None; give the noise VARIANCES, a scalar or one per arm")

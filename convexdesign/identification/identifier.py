@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import flag, generator, probability, real, shown, whole
-from convexdesign.arms.read import COPY_BELOW, LabelledVectors, aligned, read_positive, read_rows
+from convexdesign.arms.read import COPY_BELOW, LabelledVectors, read_alike, read_positive, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations, Resumable
 from convexdesign.estimation.observations import arm_indices
@@ -124,7 +124,7 @@ class Identifier(Resumable):
 
     def __post_init__(self) -> None:
         self.arm_rows = own = _kept(read_rows(self.arms, "arms"))
-        self.item_rows = own if self.items is None else _kept(aligned(own, read_rows(self.items, "items"), "items"))
+        self.item_rows = own if self.items is None else _kept(read_alike(own, self.items, "items"))
         # The arms (n, d) and the items (m, d).
         self.arms, self.items = self.arm_rows.values, self.item_rows.values
         super().__init__(self.arms.shape[0])

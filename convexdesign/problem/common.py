@@ -13,14 +13,15 @@ from numpy.typing import ArrayLike
 from convexdesign.arguments import positive
 from convexdesign.arms.labels import ARMS, default_names, in_order, order_of
 from convexdesign.arms.noise import Noise, per_planned, read_noise
-from convexdesign.arms.read import LabelledVectors, read_positive, read_rows, read_vector
+from convexdesign.arms.read import LabelledVectors, column_or_numbers, read_positive, read_rows, read_vector
 from convexdesign.arms.source import Arms, ScaledArms
 from convexdesign.errors import InputError
+from convexdesign.problem.existing_runs import read_existing_runs
 from convexdesign.problem.psd import read_psd, read_square
 from convexdesign.problem.weights import WeightSet, read_weight_set
 from convexdesign.typing import Floats
 
-__all__ = ["Common", "ReadCommon", "read_common", "spelt_out", "with_common_parameters"]
+__all__ = ["Common", "ReadCommon", "read_common", "read_inequalities", "spelt_out", "with_common_parameters"]
 
 Constructor = TypeVar("Constructor", bound=Callable[..., Any])
 
@@ -43,10 +44,13 @@ class Common(TypedDict, total=False):
         The price of one measurement of each arm; weights become shares of a budget.
     existing_counts : array_like, shape (n,), optional
         Pulls already made of each arm: the weights are then those of the NEXT batch.
+    existing_runs : table, optional
+        Instead of existing_counts, the runs already made, one row each (or with a column count): vectors, or settings where
+        the arms were made of some, among the arms or not.
     prior_information : array_like, shape (d, d), optional
-        Instead of existing_counts, the total information already held: A(w) = that / n_new + sum_i w_i y_i y_i'.
+        Instead of either, the total information already held: A(w) = that / n_new + sum_i w_i y_i y_i'.
     n_new : float, optional
-        The number of new measurements planned (with costs: the budget planned); needed with either of these.
+        The number of new measurements planned (with costs: the budget planned); needed with any of these.
     min_weight, max_weight : array_like, scalar or shape (n,), optional
         Bounds on the weights.
     inequalities : pair or mapping, optional
@@ -58,6 +62,7 @@ class Common(TypedDict, total=False):
     noise_variance: ArrayLike | None
     costs: ArrayLike | None
     existing_counts: ArrayLike | None
+    existing_runs: Any
     prior_information: ArrayLike | None
     n_new: float | None
     min_weight: ArrayLike | None
@@ -116,6 +121,7 @@ def read_common(rows: LabelledVectors, common: Common) -> ReadCommon:
     common = common | _without_labels(rows, common)  # type: ignore[assignment]
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)
     noise = read_noise(common.get("noise_variance"), rows)
+    common = common | _without_runs(rows, noise, common)  # type: ignore[assignment]
     prior, held, n_new = _prior(noise, common)
     weight_set = read_weight_set(
         n, common.get("min_weight"), common.get("max_weight"), common.get("inequalities"), common.get("constraints")
@@ -133,31 +139,46 @@ def read_common(rows: LabelledVectors, common: Common) -> ReadCommon:
 
 def _without_labels(rows: LabelledVectors, common: Common) -> dict[str, Any]:
     """The labelled keywords as plain numbers in the order of the arms and of their coordinates."""
-    out = {name: in_order(common[name], name, rows.names) for name in PER_ARM if common.get(name) is not None}  # type: ignore[literal-required]
+    given = {name: common[name] for name in PER_ARM if common.get(name) is not None}  # type: ignore[literal-required]
+    out = {name: in_order(column_or_numbers(rows, values, name), name, rows.names) for name, values in given.items()}
     if common.get("prior_information") is not None:
         out["prior_information"] = read_square(common["prior_information"], "prior_information", rows.d, rows.columns)
     if common.get("inequalities") is not None:
-        out["inequalities"] = _inequalities(rows, common["inequalities"])
+        out["inequalities"] = read_inequalities(rows, common["inequalities"])
     return out
 
 
-def _inequalities(rows: LabelledVectors, given: Any) -> tuple[Any, Any]:
+def _without_runs(rows: LabelledVectors, noise: Noise, common: Common) -> dict[str, Any]:
+    """Runs done as the counts of the arms or, where some are no arms, as the information that they give."""
+    runs = common.get("existing_runs")
+    if runs is None:
+        return {}
+    if common.get("existing_counts") is not None or common.get("prior_information") is not None:
+        raise InputError(
+            "give only one of existing_runs, existing_counts and prior_information: each is all that is already held"
+        )
+    counts, information = read_existing_runs(rows, noise.given, runs)
+    return {"existing_runs": None, "existing_counts": counts, "prior_information": information}
+
+
+def read_inequalities(rows: LabelledVectors, given: Any, called: tuple[str, str] = ("G", "h")) -> tuple[Any, Any]:
     """(G, h) from a pair or from {"G": .., "h": ..}; columns of G by the names of the arms, h by those of G's rows."""
+    left, right = called
     if isinstance(given, Mapping):
-        if set(given) != {"G", "h"}:
-            raise InputError(f"inequalities has the keys {', '.join(map(repr, given))}; give G and h, for G w <= h")
-        given = (given["G"], given["h"])
+        if set(given) != {left, right}:
+            raise InputError(f"inequalities has the keys {', '.join(map(repr, given))}; give {left} and {right}")
+        given = (given[left], given[right])
     if not (isinstance(given, (tuple, list)) and len(given) == 2):
-        raise InputError(f"inequalities is of type {type(given).__name__}; give a pair (G, h), for G w <= h")
-    G = read_rows(given[0], "the matrix G of inequalities")
+        raise InputError(f"inequalities is of type {type(given).__name__}; give a pair ({left}, {right})")
+    G = read_rows(given[0], f"the matrix {left} of inequalities")
     labels = None if G.columns is None or default_names(G.columns) else G.columns
-    order = order_of(labels, rows.names, "the columns of G of inequalities", ARMS)
+    order = order_of(labels, rows.names, f"the columns of {left} of inequalities", ARMS)
     if G.d != rows.n:
         raise InputError(
-            f"the matrix G of inequalities has {G.d} columns, but there are {rows.n} arms; one column per arm"
+            f"the matrix {left} of inequalities has {G.d} columns, but there are {rows.n} arms; one column per arm"
         )
-    values = G.values if order is None else G.values[:, order]
-    h = in_order(given[1], "the right-hand side h of inequalities", G.names, "rows of G")
+    values = np.asarray(G.values if order is None else G.values[:, order])
+    h = in_order(given[1], f"the right-hand side {right} of inequalities", G.names, f"rows of {left}")
     return values, h
 
 
@@ -168,7 +189,7 @@ def _prior(noise: Noise, common: Common) -> tuple[Floats | None, ScaledArms | No
         raise InputError("give prior_information or existing_counts, not both: each is all that is already held")
     if information is None and counts is None:
         if n_new is not None:
-            raise InputError("n_new is given without prior_information or existing_counts; leave it out or add one")
+            raise InputError("n_new is given without prior_information, existing_counts or existing_runs; leave it out or add one")
         return None, None, None
     if n_new is None:
         raise InputError("n_new is missing: how many new measurements are planned beside the information held?")

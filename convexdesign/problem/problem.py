@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric, real, shown
-from convexdesign.arms.labels import COORDINATES, Labelled, in_order
-from convexdesign.arms.read import LabelledVectors, aligned, read_arms, read_rows, read_vector
+from convexdesign.arms.labels import COORDINATES, Labelled, in_order, place_of_term
+from convexdesign.arms.read import LabelledVectors, read_alike, read_arms, read_rows, read_vector
 from convexdesign.arms.source import Arms, LiftedArms, ScaledArms
 from convexdesign.deprecation import deprecated
 from convexdesign.errors import InputError
@@ -110,7 +110,7 @@ class DesignProblem:
     @spelt_out
     def __init__(self, arms: ArrayLike | Any, targets: ArrayLike | Any, **common: Unpack[Common]):
         rows = read_arms(arms)
-        aims = aligned(rows, read_rows(targets, "targets"), "targets")
+        aims = read_alike(rows, targets, "targets")
         self._build(
             "minimax",
             Criterion.MINIMAX,
@@ -468,8 +468,8 @@ class DesignProblem:
         ----------
         arms : array_like, shape (n, d) or (n, d, r)
             The arms.
-        direction : array_like, shape (d,)
-            The combination c.
+        direction : array_like, shape (d,), or str
+            The combination c, or the name of one coordinate.
 
         Returns
         -------
@@ -492,6 +492,8 @@ class DesignProblem:
         4.0
         """
         rows = read_arms(arms)
+        if isinstance(direction, str):
+            direction = np.eye(rows.d)[_coordinate(direction, rows, "direction")]
         direction = read_vector(direction, "direction", rows.d, rows.columns, COORDINATES)
         if not direction.any():
             raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
@@ -618,7 +620,7 @@ class DesignProblem:
         2.0
         """
         rows = read_arms(arms)
-        points = aligned(rows, read_rows(region, "region"), "region")
+        points = read_alike(rows, region, "region")
         targets = VectorTargets(points.source, points.names, noun="point")
         contrast_matrix = root_of_moments(points.source)
         return cls._make(
@@ -876,7 +878,7 @@ def _arms_and_items(arms: Any, items: Any | None) -> tuple[LabelledVectors, Labe
         raise InputError(
             f"the arms have {rows.responses} responses each and are no items; say which vectors to compare: items= (k, d)"
         )
-    return rows, rows if items is None else aligned(rows, read_rows(items, "items"), "items")
+    return rows, rows if items is None else read_alike(rows, items, "items")
 
 
 def _own_targets(rows: LabelledVectors) -> VectorTargets:
@@ -921,10 +923,11 @@ def _interest(interest: Any, rows: LabelledVectors) -> Floats:
     return matrix
 
 
-def _coordinate(name: Any, rows: LabelledVectors) -> int:
+def _coordinate(name: Any, rows: LabelledVectors, what: str = "interest") -> int:
     """The index of a coordinate called by its name."""
     if rows.columns is None:
-        raise InputError(f"interest names {name!r}, but the coordinates of the arms have no names; give indices")
-    if name not in rows.columns:
-        raise InputError(f"interest names {name!r}, but the coordinates of the arms are {', '.join(rows.columns)}")
-    return rows.columns.index(name)
+        raise InputError(f"{what} names {name!r}, but the coordinates of the arms have no names; give indices")
+    found = place_of_term(str(name), rows.columns)
+    if found is None:
+        raise InputError(f"{what} names {name!r}, but the coordinates of the arms are {', '.join(rows.columns)}")
+    return found

@@ -15,6 +15,7 @@ from convexdesign.arguments import whole_at_least
 from convexdesign.errors import InputError
 from convexdesign.features.expression import Columns
 from convexdesign.features.formula import Factor, parse_formula
+from convexdesign.features.model import model_matrix
 from convexdesign.problem.continuum import Continuum
 from convexdesign.regions.polynomial import Polynomial
 from convexdesign.regions.region import Region
@@ -167,19 +168,30 @@ class Model:
         names, values = read_named(theta)
         return NonlinearModel(cls.formula(text).text, names, values)
 
-    def over(self, region: Region) -> Curve:
+    def over(self, region: Region | Any) -> Any:
         """The model over a region: a source of arms f(x), one for each setting x, which goes wherever arms go.
+
+        Over a table of settings it is their model matrix (`features.model_matrix`), coded once and alike for region, items,
+        runs done and single settings.
 
         Parameters
         ----------
-        region : Region
-            Where the factors may be set.
+        region : Region or DataFrame
+            Where the factors may be set, or a row each setting.
 
         Returns
         -------
-        Curve
+        Curve or ModelMatrix
             The arms.
+
+        Examples
+        --------
+        >>> import convexdesign as cd, pandas
+        >>> cd.Model.formula("1 + x + x**2").over(pandas.DataFrame({"x": [-1, 0, 1]})).columns.tolist()
+        ['Intercept', 'x', 'I(x ** 2)']
         """
+        if type(self) is Model and hasattr(region, "columns"):
+            return model_matrix(region, self.text)
         if not isinstance(region, Region):
             raise InputError(f"region is of type {type(region).__name__}; build one, such as Region.box(x=(-1, 1))")
         return Curve(self, region)

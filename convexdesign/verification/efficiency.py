@@ -80,8 +80,8 @@ def verify(
         Divide weights by their sum, whatever it is above zero; entries below zero by no more than 1e-6 of it, as solvers
         leave them, count as zero.
     runs : table, optional
-        For problems over a region alone: a column for each factor and a row for each run, on or off any grid; weights or
-        counts, if given, belong to its rows.
+        Instead of either a run sheet: a row for each run with the column arm, or a column for each factor. Of a problem over
+        a region on or off any grid; weights or counts, if given, then belong to its rows.
 
     Returns
     -------
@@ -116,9 +116,11 @@ def verify(
         return over
     instance(problem, DesignProblem, "problem", "build one with DesignProblem")
     if runs is not None:
-        raise InputError(
-            "runs= is for problems over a region; give the weights or counts of the arms, or see match_design"
-        )
+        from convexdesign.runs import counts_of_runs
+
+        if weights is not None or counts is not None:
+            raise InputError("give exactly one of weights=, counts= and runs=")
+        counts = counts_of_runs(problem, runs)
     rigorous = flag(rigorous, "rigorous")
     given = _nonnegative(problem, weights, counts, flag(normalise, "normalise"))
     if rigorous and problem.responses > 1:
