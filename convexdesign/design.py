@@ -174,8 +174,8 @@ class Design:
         one = not hasattr(v, "columns")
         coded = coded_settings(arms.matrix, v, "v")
         if coded is not v:
-            rows = np.asarray(coded, dtype=float)
-            return rows[0] if one and len(rows) == 1 else rows
+            F: Floats = np.asarray(coded, dtype=np.float64)
+            return F[0] if one and len(F) == 1 else F
         if hasattr(v, "columns") and not isinstance(v, np.ndarray):
             rows = read_rows(v, "v")
             if rows.d == arms.d or rows.n != arms.d:

@@ -17,7 +17,17 @@ import numpy as np
 from convexdesign.errors import InputError
 from convexdesign.typing import Indices
 
-__all__ = ["ARMS", "COORDINATES", "Labelled", "as_labelled", "default_names", "in_order", "index_labels", "order_of", "place_of_term"]
+__all__ = [
+    "ARMS",
+    "COORDINATES",
+    "Labelled",
+    "as_labelled",
+    "default_names",
+    "in_order",
+    "index_labels",
+    "order_of",
+    "place_of_term",
+]
 
 
 ARMS = "arms"

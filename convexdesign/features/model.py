@@ -153,7 +153,9 @@ def coded_settings(arms: Any, source: Any, what: str) -> Any:
         return source
     settings = settings_of(arms)
     if settings is None or not _is_unchanged(spec, settings, arms):
-        raise InputError(f"{what} holds settings, but the arms were changed since they were coded; give its model matrix")
+        raise InputError(
+            f"{what} holds settings, but the arms were changed since they were coded; give its model matrix"
+        )
     try:
         coded = spec.apply(_as_table(source))
     except InputError as error:

@@ -189,7 +189,9 @@ def _prior(noise: Noise, common: Common) -> tuple[Floats | None, ScaledArms | No
         raise InputError("give prior_information or existing_counts, not both: each is all that is already held")
     if information is None and counts is None:
         if n_new is not None:
-            raise InputError("n_new is given without prior_information, existing_counts or existing_runs; leave it out or add one")
+            raise InputError(
+                "n_new is given without prior_information, existing_counts or existing_runs; leave it out or add one"
+            )
         return None, None, None
     if n_new is None:
         raise InputError("n_new is missing: how many new measurements are planned beside the information held?")

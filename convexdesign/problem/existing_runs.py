@@ -21,9 +21,7 @@ COUNTS = ("count", "counts")
 SAME = 1e-9
 
 
-def read_existing_runs(
-    rows: LabelledVectors, noise: Floats | None, table: Any
-) -> tuple[Floats | None, Floats | None]:
+def read_existing_runs(rows: LabelledVectors, noise: Floats | None, table: Any) -> tuple[Floats | None, Floats | None]:
     """How often each arm (n,) was run or, where some run is of no arm, the information (d, d) of all; the other is None.
 
     noise: the variances of the arms, None for one; runs off the list need one that is common to all.
@@ -35,7 +33,7 @@ def read_existing_runs(
     counts = np.ones(len(X)) if counts is None else counts
     place = _places(rows, X)
     if (place >= 0).all():
-        return np.bincount(place, weights=counts, minlength=rows.n), None
+        return np.bincount(place, weights=counts, minlength=rows.n).astype(float), None
     variance = 1.0 if noise is None else float(noise.flat[0])
     if noise is not None and (noise != variance).any():
         run = int(np.argmax(place < 0))

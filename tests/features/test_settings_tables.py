@@ -1,4 +1,4 @@
-"""Tables of settings wherever vectors go: region, items, targets, runs done, run tables and single settings, coded as the arms."""
+"""Tables of settings wherever vectors go: region, items, targets, runs and single settings are coded as the arms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from convexdesign.features import model_matrix
 
 P = cd.DesignProblem
 SETTINGS = pd.DataFrame(
-    [(r, t, 10.0 + 3 * k, 1.0 + 0.5 * (r == "B")) for k, (r, t) in enumerate(itertools.product("AB", [150.0, 170, 190]))],
+    [
+        (r, t, 10.0 + 3 * k, 1.0 + 0.5 * (r == "B"))
+        for k, (r, t) in enumerate(itertools.product("AB", [150.0, 170, 190]))
+    ],
     columns=["resin", "temp", "price", "noise"],
 )
 REGION = pd.DataFrame({"temp": [155.0, 165, 185], "resin": ["B", "A", "B"]})
@@ -33,7 +36,9 @@ def test_tables_of_settings_are_coded_as_the_arms():
     np.testing.assert_array_equal(P.i_optimal(ARMS, REGION.to_dict("list")).stated.region.values, CODED)
     with pytest.raises(cd.InputError, match=r"region: column 'resin' is 'C' in row 0"):
         P.i_optimal(ARMS, REGION.assign(resin="C"))
-    with pytest.raises(cd.InputError, match=r"region: there is no column 'temp'.*150|region: there is no column 'temp'"):
+    with pytest.raises(
+        cd.InputError, match=r"region: there is no column 'temp'.*150|region: there is no column 'temp'"
+    ):
         P.i_optimal(ARMS, REGION[["resin"]])
 
 
@@ -125,4 +130,3 @@ def test_terms_go_by_any_of_their_names(written):
     assert np.flatnonzero(K[:, 1]).tolist() == [columns.index("resin[T.B]:temp")]
     direction = P.c_optimal(arms, direction=written).stated.direction
     assert direction.tolist() == np.eye(len(columns))[columns.index("I(temp ** 2)")].tolist()
-
