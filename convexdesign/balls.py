@@ -36,7 +36,26 @@ _ALONE = RLock()
 def precision(bits: int = BITS) -> Iterator[None]:
     """Work with balls of this many bits, one thread at a time.
 
-    Raises ConvexDesignError when python-flint (extra `rigorous`) is missing.
+    Parameters
+    ----------
+    bits : int
+        Of every midpoint.
+
+    Yields
+    ------
+    None
+        The precision lasts as long as the `with` block.
+
+    Raises
+    ------
+    ConvexDesignError
+        When python-flint (extra `rigorous`) is missing.
+
+    Examples
+    --------
+    >>> from convexdesign.rigorous import precision
+    >>> with precision(128):
+    ...     pass
     """
     try:
         from flint import ctx

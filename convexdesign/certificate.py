@@ -14,23 +14,24 @@ import numpy as np
 
 from convexdesign.arms.groups import squared_norms
 from convexdesign.criteria import Evaluation, oracle_of
+from convexdesign.deprecation import deprecated
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.prior_information import UNIT, prior_form
 from convexdesign.roundoff import inner_product, value_error
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import DualCertificate
 
 __all__ = [
     "Certificate",
     "DualCertificate",
     "Evaluation",
     "certify",
+    "dual_from_multipliers",
     "evaluate",
     "revalued",
     "stronger",
     "vector_bound",
-    "witness_from_multipliers",
 ]
 
 # Vectors that span so badly that they magnify rounding beyond this do not limit it.
@@ -60,7 +61,7 @@ class Certificate:
         Where value and bound are attained.
     rank : int
         Of A(w).
-    witness : DualCertificate, optional
+    dual : DualCertificate, optional
         What proves the bound; None where that follows from the Kiefer-Wolfowitz theorem.
     feasibility : float
         The share by which the weights miss the set W of those allowed.
@@ -75,7 +76,7 @@ class Certificate:
     worst_target: int
     worst_arm: int
     rank: int
-    witness: DualCertificate | None
+    dual: DualCertificate | None
     feasibility: float = 0.0
     rounding: float = 0.0
 
@@ -84,33 +85,39 @@ class Certificate:
         """A proven lower bound on the efficiency of the design: 1 / (1 + gap)."""
         return 1.0 / (1.0 + self.gap)
 
+    @property
+    @deprecated(since="0.2", removed="0.4", instead="dual")
+    def witness(self) -> DualCertificate | None:
+        """The dual certificate by its old name."""
+        return self.dual
+
 
 def certify(
     canonical: Canonical,
     weights: Floats,
-    witness: DualCertificate | None = None,
+    dual: DualCertificate | None = None,
     *,
     support: SupportFunction | None = None,
     feasibility: float | None = None,
 ) -> Certificate:
     """Evaluate the weights (n,), in the user's order, and prove a bound on the optimum.
 
-    The bound comes from the witness; without one, from Kiefer-Wolfowitz or from the weights' own inverse. `support` must
-    return a proven upper bound on h_W; by default W's own bounds and inequalities decide, and so they do for feasibility.
+    The bound comes from the dual certificate; without one, from Kiefer-Wolfowitz or from the weights' own inverse. `support`
+    must return a proven upper bound on h_W; by default W's own bounds and inequalities decide, and so they do for feasibility.
     """
     problem = canonical.problem
     support = problem.weight_set.support if support is None else support
     feasibility = problem.weight_set.violation(weights) if feasibility is None else feasibility
     at = evaluate(canonical, weights)
     if problem.is_kiefer_wolfowitz:
-        bound, worst_arm, witness = kiefer_wolfowitz(canonical), at.worst_target, None
+        bound, worst_arm, dual = kiefer_wolfowitz(canonical), at.worst_target, None
     else:
-        witness = own_witness(canonical, at) if witness is None else witness
-        bound, worst_arm = vector_bound(canonical, witness, support)
+        dual = own_dual(canonical, at) if dual is None else dual
+        bound, worst_arm = vector_bound(canonical, dual, support)
     error = value_error(canonical, weights, at)
     gap = _gap(canonical, at.value, bound, error)
     return Certificate(
-        problem.criterion, at.value, bound, gap, at.worst_target, worst_arm, at.rank, witness, feasibility, error
+        problem.criterion, at.value, bound, gap, at.worst_target, worst_arm, at.rank, dual, feasibility, error
     )
 
 
@@ -138,10 +145,10 @@ def stronger(first: Certificate, second: Certificate, canonical: Canonical) -> C
     if not first.criterion.is_better(first.bound, second.bound):
         return first
     gap = _gap(canonical, first.value, second.bound, first.rounding)
-    return replace(first, bound=second.bound, gap=gap, witness=second.witness, worst_arm=second.worst_arm)
+    return replace(first, bound=second.bound, gap=gap, dual=second.dual, worst_arm=second.worst_arm)
 
 
-def witness_from_multipliers(
+def dual_from_multipliers(
     canonical: Canonical, factor: Floats, targets: Indices, multipliers: Floats
 ) -> DualCertificate:
     """b_j = sqrt(mu_j) C v_j, the vectors that give the tightest minimax bound at the optimum; C = FF'."""
@@ -151,18 +158,18 @@ def witness_from_multipliers(
     return DualCertificate.found(canonical, targets[keep], vectors)
 
 
-def own_witness(canonical: Canonical, at: Evaluation) -> DualCertificate:
+def own_dual(canonical: Canonical, at: Evaluation) -> DualCertificate:
     """The vectors that the weights themselves suggest, from C = FF' ~ A^-1: tight at the optimum (but for minimax and E)."""
     return DualCertificate.found(canonical, *oracle_of(canonical).dual_vectors(canonical, at))
 
 
-def vector_bound(canonical: Canonical, witness: DualCertificate, support: SupportFunction) -> tuple[float, int]:
+def vector_bound(canonical: Canonical, dual: DualCertificate, support: SupportFunction) -> tuple[float, int]:
     """The bound that the vectors prove, and the arm with the largest sum_j (b_j'y_i)^2, which limits it.
 
     Everything that is computed is taken at the worse end of what its rounding allows.
     """
     oracle = oracle_of(canonical)
-    targets, B = oracle.joined(canonical, witness.targets, witness.within(canonical))
+    targets, B = oracle.joined(canonical, dual.targets, dual.within(canonical))
     nothing = np.inf if oracle.criterion.maximised else 0.0
     size = float(np.abs(B).max()) if B.size else 0.0
     if not (size > 0 and np.isfinite(size)):

@@ -14,14 +14,14 @@ Deprecated since version 0.2, to be removed in 0.4: use bound.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import cleandoc, signature
 from typing import Any, TypeVar, cast
 
 from convexdesign.errors import ExperimentalWarning
 
-__all__ = ["deprecated", "experimental", "once_positional"]
+__all__ = ["deprecated", "experimental", "once_positional", "renamed"]
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 
@@ -60,6 +60,20 @@ def once_positional(since: str, removed: str) -> Callable[[Marked], Marked]:
         return cast(Marked, accepting)
 
     return mark
+
+
+def renamed(module: str, names: Mapping[str, Any], *, since: str, removed: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module: old names of what it exports give the same thing under its new name, and warn."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        new = names[name]
+        message = f"{name} is deprecated since version {since} and will be removed in {removed}: use {new.__name__}"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return new
+
+    return find
 
 
 def experimental(since: str) -> Callable[[Marked], Marked]:

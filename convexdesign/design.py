@@ -355,7 +355,7 @@ class Design:
             time_limit=time_limit,
             effort=effort,
             progress=progress,
-            witness=self.certificate.witness,
+            dual=self.certificate.dual,
         )
 
     # ------------------------------------------------------------------ files
@@ -394,7 +394,7 @@ class Design:
             "tol": self.tol,
             "support": support.tolist(),
             "weights": self.weights[support].tolist(),
-            "witness": _written(self.certificate.witness),
+            "witness": _written(self.certificate.dual),
             "ended": self.status.name,
             "summary": {
                 "value": _finite(self.value),
@@ -450,7 +450,7 @@ class Design:
         try:
             saved = read_saved(document, path)
             canonical = canonicalise(saved.problem)
-            certificate = certify(canonical, saved.weights, saved.witness)
+            certificate = certify(canonical, saved.weights, saved.dual)
             status = status_of(certificate, saved.tol, Status[saved.ended])
         except InputError:
             raise
@@ -510,12 +510,12 @@ class Design:
         return f"<p>{escape(repr(self))}</p><table><tr><th>arm</th><th>weight</th></tr>{rows}{tail}</table>"
 
 
-def _written(witness: DualCertificate | None) -> dict[str, Any] | None:
-    """A witness as plain data."""
-    if witness is None:
+def _written(dual: DualCertificate | None) -> dict[str, Any] | None:
+    """A dual certificate as plain data."""
+    if dual is None:
         return None
-    written = {"targets": witness.targets.tolist(), "vectors": witness.vectors.tolist()}
-    return written if witness.remainders is None else written | {"remainders": witness.remainders.tolist()}
+    written = {"targets": dual.targets.tolist(), "vectors": dual.vectors.tolist()}
+    return written if dual.remainders is None else written | {"remainders": dual.remainders.tolist()}
 
 
 def _information(problem: DesignProblem, weights: Floats) -> Floats:

@@ -292,12 +292,12 @@ def round_design(
     time_limit: float = 60.0,
     effort: str | float = "quick",
     progress: bool = False,
-    witness: DualCertificate | None = None,
+    dual: DualCertificate | None = None,
 ) -> ExactDesign:
     """Counts near n w_i for a problem's weights (n_arms,), and their efficiency against `bound` on its optimum.
 
     Bounds, linear constraints and the budget hold for the counts; convex constraints that are not linear are kept where their
-    linearisations suffice, and are judged. Information held counts as n A0. witness: what proves the bound; where information
+    linearisations suffice, and are judged. Information held counts as n A0. dual: what proves the bound; where information
     is held and the counts cost another budget than was planned, it proves one for that budget. Raises InputError for an unknown
     method, limits that no whole numbers meet (the constraints in the way and the nearest n are named), or an n too small to
     estimate what is asked (the least n is named).
@@ -334,7 +334,7 @@ def round_design(
     with _bar(progress) as tell:
         options = _Options(method, None if rng is None else generator(rng), real(time_limit), effort, tell)
         found, name = _found(canonical, allowed, pulls, scale, options)
-    exact = _evaluated(canonical, allowed, found.counts, bound, witness, scale, name, found.optimality_gap)
+    exact = _evaluated(canonical, allowed, found.counts, bound, dual, scale, name, found.optimality_gap)
     if exact.optimality_gap is None or not allowed.problem.weight_set.is_simplex or not 0.0 < exact.efficiency <= 1.0:
         return exact
     if allowed.budget is not None or allowed.own_costs:
@@ -535,7 +535,7 @@ def _evaluated(
     allowed: Allowed,
     counts: Counts,
     bound: float,
-    witness: DualCertificate | None,
+    dual: DualCertificate | None,
     scale: float,
     name: str,
     optimality_gap: float | None,
@@ -545,7 +545,7 @@ def _evaluated(
     effort = problem.effort(counts.astype(float))
     at = evaluate(canonical, effort / scale)
     spent = float(effort.sum()) / scale
-    bound = _bound_for_budget(canonical, bound, witness, spent)
+    bound = _bound_for_budget(canonical, bound, dual, spent)
     dim = oracle_of(problem).dimension(canonical)
     value = problem.criterion.per_unit(at.value, spent, dim)
     efficiency = problem.criterion.efficiency(value, bound, dim)
@@ -573,12 +573,12 @@ def _evaluated(
     )
 
 
-def _bound_for_budget(canonical: Canonical, bound: float, witness: DualCertificate | None, spent: float) -> float:
+def _bound_for_budget(canonical: Canonical, bound: float, dual: DualCertificate | None, spent: float) -> float:
     """A bound on the optimum for `spent` times the budget planned, per unit of the budget spent.
 
     With A = A0 + s sum_i w_i y_i y_i', s = spent, let t_s be the least variance; per unit of budget it is s t_s. Without
     information held that is t_1 whatever s. With it, s t_s grows with s, since A / s = A0 / s + sum: the bound on t_1 holds
-    for s >= 1, and s times it for s < 1, where A is at most what it is for s = 1. There the witness proves more: in its
+    for s >= 1, and s times it for s < 1, where A is at most what it is for s = 1. There the certificate proves more: in its
     bound, h_W(q) becomes s h_W(q). The same holds for log det and lambda_min, whose bounds are upper ones.
     """
     problem = canonical.problem
@@ -586,9 +586,9 @@ def _bound_for_budget(canonical: Canonical, bound: float, witness: DualCertifica
         return bound
     criterion, dim = problem.criterion, oracle_of(problem).dimension(canonical)
     bounds = [criterion.per_unit(bound, spent, dim)]
-    if witness is not None:
+    if dual is not None:
         support = problem.weight_set.support
-        proven = vector_bound(canonical, witness, lambda q: spent * support(q))[0]
+        proven = vector_bound(canonical, dual, lambda q: spent * support(q))[0]
         bounds.append(criterion.per_unit(proven, spent, dim))
     return min(bounds) if criterion.maximised else max(bounds)
 

@@ -24,7 +24,7 @@ def judged(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float) ->
     Raises SolverError where no weight is positive.
     """
     weights = _into_weight_set(canonical, outcome)
-    certificate = prove(weights, outcome.witness)
+    certificate = prove(weights, outcome.dual)
     weights, certificate = without_negligible(canonical, weights, certificate, tol, outcome.interior)
     weights.flags.writeable = False
     status = status_of(certificate, tol, outcome.ended)

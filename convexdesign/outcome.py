@@ -1,4 +1,4 @@
-"""What a solver hands back: weights, a witness of its bound, why it stopped, and what it cost. Solvers know no designs."""
+"""What a solver hands back: weights, a dual certificate, why it stopped, and what it cost. Solvers know no designs."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Stats:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a solver hands back: weights (n,) in the user's order, a witness for the bound, and why it stopped.
+    """What a solver hands back: weights (n,) in the user's order, a dual certificate for the bound, and why it stopped.
 
     `ended` is the limit that was reached, or None when the solver believes that it is done; interior: whether weights that
     should be zero are only small. Nothing in it is trusted: the certificate is computed from the data afterwards.
     """
 
     weights: Floats
-    witness: DualCertificate | None
+    dual: DualCertificate | None
     ended: Status | None
     stats: Stats
     interior: bool = False

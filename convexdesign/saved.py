@@ -37,7 +37,7 @@ class SavedDesign:
 
     problem: DesignProblem
     weights: Floats
-    witness: DualCertificate | None
+    dual: DualCertificate | None
     ended: str
     tol: float
     summary: Mapping[str, Any]
@@ -74,7 +74,7 @@ def read_saved(document: Mapping[str, Any], path: Path) -> SavedDesign:
     return SavedDesign(
         problem,
         _weights(read, problem.n_arms),
-        _witness(read, problem),
+        _dual(read, problem),
         read.of("ended", str),
         _tolerance(read),
         _summary(read),
@@ -137,7 +137,7 @@ def _weights(read: _Fields, n: int) -> Floats:
     return weights if abs(total - 1.0) <= ROUNDING else weights / total
 
 
-def _witness(read: _Fields, problem: DesignProblem) -> DualCertificate | None:
+def _dual(read: _Fields, problem: DesignProblem) -> DualCertificate | None:
     stored = read.of("witness", dict, type(None))
     if stored is None:
         return None
@@ -154,7 +154,7 @@ def _witness(read: _Fields, problem: DesignProblem) -> DualCertificate | None:
 
 
 def _rows(read: _Fields, name: str, stored: Mapping[str, Any], count: int, d: int) -> Floats:
-    """Vectors of a witness (count, d)."""
+    """Vectors of a dual certificate (count, d)."""
     if type(stored[name]) is not list:
         raise read.wrong(f"witness.{name}", "is no list of rows")
     rows = [read.numbers(f"witness.{name}[{k}]", row, int, float) for k, row in enumerate(stored[name])]
@@ -164,7 +164,7 @@ def _rows(read: _Fields, name: str, stored: Mapping[str, Any], count: int, d: in
 
 
 def _count_targets(problem: DesignProblem, vectors: int) -> int:
-    """How many numbers a witness may use: targets or columns of the contrast matrix, or else one for each vector."""
+    """How many numbers a dual certificate may use: targets or columns of the contrast matrix, or else one for each vector."""
     count = oracle_of(problem).numbered(problem)
     return vectors if count is None else count
 

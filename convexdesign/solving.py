@@ -272,7 +272,7 @@ def takes(method: str, oracle: CriterionOracle) -> bool:
 
 
 def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
-    start, witness = options.start.weights, options.start.witness
+    start, dual = options.start.weights, options.start.dual
     common: dict[str, Any] = {
         "tol": options.tol,
         "max_iter": options.max_iter,
@@ -288,7 +288,7 @@ def _run(name: str, canonical: Canonical, options: _Options) -> Outcome:
     if name == "interior-point":
         return frankwolfe.interior_point(canonical, **common)
     if name == "frank-wolfe":
-        return frankwolfe.frank_wolfe(canonical, start=start, witness=witness, **common)
+        return frankwolfe.frank_wolfe(canonical, start=start, dual=dual, **common)
     return frankwolfe.classic(name, canonical, start=start, **common)
 
 

@@ -23,7 +23,7 @@ class WarmStart:
     """Weights (k,) of the first k <= n arms, and the dual vectors that came with them; None for what there is not."""
 
     weights: Floats | None = None
-    witness: DualCertificate | None = None
+    dual: DualCertificate | None = None
 
 
 def read_warm_start(given: Design | ArrayLike | None, problem: DesignProblem) -> WarmStart:
@@ -39,7 +39,7 @@ def read_warm_start(given: Design | ArrayLike | None, problem: DesignProblem) ->
         weights = given.weights
         # A design that was tampered with says nothing: no weights at all, or far more than one.
         known = 0.0 < weights.max(initial=0.0) <= 1.0 + 1e-6
-        return WarmStart(weights if known else None, given.certificate.witness)
+        return WarmStart(weights if known else None, given.certificate.dual)
     size = np.size(as_labelled(given, "warm_start").values)
     _check_size(size, n)
     weights = read_vector(given, "warm_start", size, None if names is None else names[:size])

@@ -96,12 +96,12 @@ def test_log_det_and_its_bound():
 @given(seeds)
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_repeated_targets_count_once_for_the_average_variance(seed):
-    """However often a witness names its targets, and with whatever vectors, no bound passes the value of any weights."""
+    """However often a dual certificate names its targets, and with whatever vectors, no bound passes any weights' value."""
     rng = np.random.default_rng(seed)
     X, s2 = rng.standard_normal((7, 3)), rng.uniform(0.1, 4, 7)
     problem = P.average_variance(X, X.T @ X, noise_variance=s2)
     design = cd.solve(problem, tol=1e-9)
-    own = design.certificate.witness
+    own = design.certificate.dual
     chosen = rng.integers(0, 3, rng.integers(4, 12))
     spoilt = own.vectors[chosen] * rng.uniform(0.5, 1.5, (chosen.size, 1))
     bound, _ = vector_bound(design.canonical, DualCertificate(chosen, spoilt), problem.weight_set.support)
@@ -111,7 +111,7 @@ def test_repeated_targets_count_once_for_the_average_variance(seed):
         design.bound, rel=1e-12
     )
     for wrong in (-1, 3):
-        with pytest.raises(cd.InputError, match="a witness names target"):
+        with pytest.raises(cd.InputError, match="a dual certificate names target"):
             vector_bound(
                 design.canonical, DualCertificate(own.targets * 0 + wrong, own.vectors), problem.weight_set.support
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from functools import partial
 
 import pytest
 
@@ -132,3 +133,22 @@ def test_the_options_of_the_main_functions():
     with pytest.warns(cd.ConvergenceWarning) as caught:
         cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1], [1, 2]]), method="multiplicative", max_iter=1, tol=1e-9)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("package", ["experiment", "rounding"])
+def test_old_names_of_a_package_give_what_has_the_new_name(package):
+    module = getattr(cd, package)
+    for name, new in module.RENAMED.items():
+        assert name not in module.__all__
+        found, message = warned(DeprecationWarning, partial(getattr, module, name))
+        assert found is new
+        assert message.endswith(f"use {new.__name__}")
+    with pytest.raises(AttributeError, match="no attribute 'never'"):
+        _ = module.never
+
+
+def test_a_certificate_has_its_dual_certificate_by_the_old_name():
+    certificate = cd.solve(cd.DesignProblem.c_optimal([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])).certificate
+    found, message = warned(DeprecationWarning, lambda: certificate.witness)
+    assert found is certificate.dual
+    assert message.endswith("use dual")

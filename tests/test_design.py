@@ -149,7 +149,7 @@ def test_a_file_that_lies_is_found_out(tmp_path, design):
         cd.Design.load(tmp_path)
 
 
-def test_a_saved_witness_that_repeats_its_targets_proves_no_more_than_one_that_does_not(tmp_path):
+def test_a_saved_dual_certificate_that_repeats_its_targets_proves_no_more_than_one_that_does_not(tmp_path):
     """tr A^-1 of weights (.7, .2, .1) on e1, e2, e1 + e2 is 1.1/.23, the optimum 2 + sqrt 3."""
     design = cd.solve(P.a_optimal([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     path = tmp_path / "design.json"

@@ -11,9 +11,7 @@ import pytest
 
 import convexdesign as cd
 
-# The parts behind Design.round and verify(rigorous=True) are for those who read the code.
-PARTS = {"rigorous", "rounding"}
-SUBPACKAGES = tuple(name for name in cd.__all__ if inspect.ismodule(getattr(cd, name)) and name not in PARTS)
+SUBPACKAGES = tuple(name for name in cd.__all__ if inspect.ismodule(getattr(cd, name)))
 # Of numpydoc's checks those of taste are left out: extended summaries, "See Also", a summary's first letter and verb.
 TASTE = {"ES01", "SA01", "SA04", "SS02", "SS05", "GL01"}
 
@@ -30,9 +28,15 @@ def objects():
             found[id(item)] = (f"{package}.{name}", item)
             for member, value in vars(item).items() if inspect.isclass(item) else ():
                 documented = isinstance(value, (classmethod, staticmethod, property)) or inspect.isfunction(value)
-                if documented and not member.startswith("_"):
+                if documented and not member.startswith("_") and not says_what_its_base_says(item, member):
                     found.setdefault(id(value), (f"{package}.{name}.{member}", value))
     return sorted(found.values(), key=lambda pair: pair[0])
+
+
+def says_what_its_base_says(item, member):
+    """Whether a method without words of its own overrides one that has them, in a class that is public itself."""
+    bases = [base for base in item.__mro__[1:] if member in vars(base)]
+    return not getattr(vars(item)[member], "__doc__", None) and any(getattr(base, member).__doc__ for base in bases)
 
 
 OBJECTS = objects()

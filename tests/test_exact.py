@@ -226,7 +226,7 @@ def test_a_budget_that_is_not_spent_wholly_has_the_bound_of_the_dual_vectors(n):
     plan = design.round(budget=10.0)
     spent = float(problem.effort(plan.counts.astype(float)).sum()) / 10.0
     assert spent == pytest.approx(0.9)
-    B = design.certificate.witness.vectors
+    B = design.certificate.dual.vectors
     q = np.square(arms @ B.T).sum(axis=1) / 3.0
     told = np.square(B @ [0.3, 1.0]).sum()
     proven = spent * told / (np.vdot(B @ (held / 10.0), B) + spent * q.max())

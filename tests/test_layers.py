@@ -18,7 +18,7 @@ LAYERS = (
     ("features",),
     ("arms",),
     ("problem",),
-    ("witness",),
+    ("dual_certificate",),
     ("criteria",),
     ("evaluation",),
     ("roundoff",),
@@ -115,6 +115,6 @@ def test_the_plan_of_the_rooms_shows_every_room():
     missing = {name for names in LAYERS for name in names if not re.search(rf"\b{name}\b", plan)} - {
         "__main__",
         "balls",
-        "witness",
+        "dual_certificate",
     }
     assert missing == set()

@@ -11,7 +11,7 @@ from geometry import adversarial
 
 import convexdesign as cd
 from convexdesign.evaluation import evaluate
-from convexdesign.frankwolfe.start import most_aligned_targets, targets_of_witness
+from convexdesign.frankwolfe.start import most_aligned_targets, targets_of_dual
 
 P = cd.DesignProblem
 RNG = np.random.default_rng(12)
@@ -49,9 +49,9 @@ RELATED = {
 
 
 def contents(design):
-    witness = design.certificate.witness
+    dual = design.certificate.dual
     parts = [design.weights, design.value, design.bound, design.status, design.stats.iterations]
-    parts += [] if witness is None else [witness.targets, witness.vectors]
+    parts += [] if dual is None else [dual.targets, dual.vectors]
     parts += [design.problem.arms.take(np.arange(5))]
     return [np.array(part, copy=True) for part in parts]
 
@@ -99,8 +99,8 @@ def nonsense():
 
 def proven_by(design, vectors):
     certificate = design.certificate
-    witness = replace(certificate.witness, vectors=vectors, targets=np.zeros(len(vectors), dtype=int))
-    return replace(design, certificate=replace(certificate, witness=witness))
+    dual = replace(certificate.dual, vectors=vectors, targets=np.zeros(len(vectors), dtype=int))
+    return replace(design, certificate=replace(certificate, dual=dual))
 
 
 NONSENSE = nonsense()
@@ -186,20 +186,20 @@ def test_a_proof_points_at_the_targets_it_rested_on(kind):
         "oracle": P.best_arm_oracle(X, ITEMS, theta=THETA),
     }[kind]
     design = cd.solve(problem)
-    witness = design.certificate.witness
-    share = np.einsum("jk,jk->j", witness.vectors, problem.targets.take(witness.targets)) ** 2
-    decisive = witness.targets[share > 1e-3 * share.max()]
+    dual = design.certificate.dual
+    share = np.einsum("jk,jk->j", dual.vectors, problem.targets.take(dual.targets)) ** 2
+    decisive = dual.targets[share > 1e-3 * share.max()]
     assert decisive.size >= 3
     canonical = design.canonical
     factor = canonical.inverse @ evaluate(canonical, design.weights).factor
-    told = targets_of_witness(canonical, witness, factor)
+    told = targets_of_dual(canonical, dual, factor)
     assert np.isin(decisive, told.index).all()
     # Where the targets' variances agree, as at the optimum, so do the multipliers with what the proof was made from.
     mu = dict(zip(told.index, told.weights, strict=True))
     ratio = np.array([mu[j] for j in decisive]) / share[share > 1e-3 * share.max()]
     assert ratio.max() <= 1.01 * ratio.min()
-    brute = np.abs(witness.vectors @ problem.targets.take(every(problem)).T)
-    assert set(most_aligned_targets(problem.targets, witness.vectors)) == set(every(problem)[brute.argmax(axis=1)])
+    brute = np.abs(dual.vectors @ problem.targets.take(every(problem)).T)
+    assert set(most_aligned_targets(problem.targets, dual.vectors)) == set(every(problem)[brute.argmax(axis=1)])
 
 
 def every(problem):

@@ -660,21 +660,21 @@ def _beyond(exact: Exact, claim: fmpq, known: Any) -> bool:
 def _exact_gap(s: Statement, exact: Exact, design: cd.Design, w: list[fmpq], value: Any) -> float:
     """The best gap that exact dual vectors prove for these weights."""
     certificate = design.certificate
-    witness = certificate.witness
+    dual = certificate.dual
     gaps = []
-    if witness is None:
+    if dual is None:
         common = rational(design.problem.common_variance)
         gaps.append(exact.gap(value, common * exact.rank))
     shares: dict[int, fmpq] = {}
-    if exact.criterion == "minimax" and witness is not None:
-        positions, vectors = _positions(exact, design, witness)
+    if exact.criterion == "minimax" and dual is not None:
+        positions, vectors = _positions(exact, design, dual)
         if positions is not None:
             gaps.append(exact.gap(value, exact.bound_of_vectors(positions, vectors)))
             shares = _shares(exact, w, positions, vectors)
-    if exact.criterion in ("least eigenvalue", "log det", "interest") and witness is not None:
-        gaps.append(exact.gap(value, exact.bound_of_vectors((), _vectors(witness))))
-    if exact.criterion == "average" and witness is not None:
-        gaps.append(exact.gap(value, exact.bound_of_matrix(_near_inverse(exact.d, design, witness))))
+    if exact.criterion in ("least eigenvalue", "log det", "interest") and dual is not None:
+        gaps.append(exact.gap(value, exact.bound_of_vectors((), _vectors(dual))))
+    if exact.criterion == "average" and dual is not None:
+        gaps.append(exact.gap(value, exact.bound_of_matrix(_near_inverse(exact.d, design, dual))))
     gaps += [exact.gap(value, exact.bound(w, shares))]
     if min(gaps) > TOL:
         for share in (fmpq(1, 10**8), fmpq(1, 10**11), fmpq(1, 10**14), fmpq(1, 10**18)):
@@ -684,36 +684,36 @@ def _exact_gap(s: Statement, exact: Exact, design: cd.Design, w: list[fmpq], val
     return min(gaps)
 
 
-def _vectors(witness: Any) -> list[list[fmpq]]:
+def _vectors(dual: Any) -> list[list[fmpq]]:
     """The dual vectors, with what doubles leave of them where the certificate holds that too."""
-    vectors = _rows(witness.vectors)
-    if witness.remainders is None:
+    vectors = _rows(dual.vectors)
+    if dual.remainders is None:
         return vectors
-    return [[a + b for a, b in zip(v, rest)] for v, rest in zip(vectors, _rows(witness.remainders))]
+    return [[a + b for a, b in zip(v, rest)] for v, rest in zip(vectors, _rows(dual.remainders))]
 
 
-def _near_inverse(d: int, design: cd.Design, witness: Any) -> fmpq_mat:
+def _near_inverse(d: int, design: cd.Design, dual: Any) -> fmpq_mat:
     """P with PL = B, L the columns that the vectors B belong to, from where these are well-conditioned; any P is as valid."""
     canonical = design.canonical
-    L = canonical.problem.contrast_matrix[:, witness.targets]
+    L = canonical.problem.contrast_matrix[:, dual.targets]
     size = np.abs(L).max(axis=1)
     size[size == 0] = 1.0
     near = _exact_matrix(np.linalg.pinv(L / size[:, None], rcond=1e-13))
     units = fmpq_mat(len(size), len(size))
     for k, unit in enumerate(size):
         units[k, k] = 1 / rational(unit)
-    P = matrix(_vectors(witness), d).transpose() * near * units
+    P = matrix(_vectors(dual), d).transpose() * near * units
     return P if canonical.restatement is None else P * _exact_matrix(canonical.restatement.basis.T)
 
 
-def _positions(exact: Exact, design: cd.Design, witness: Any) -> tuple[list[int] | None, Any]:
-    """Where the witness's targets stand among the exact ones, by nearness, and their dual vectors; None if one is not found."""
-    given = np.asarray(design.problem.targets.take(witness.targets), dtype=float)
+def _positions(exact: Exact, design: cd.Design, dual: Any) -> tuple[list[int] | None, Any]:
+    """Where the certificate's targets stand among the exact ones, by nearness, and their vectors; None if one is not found."""
+    given = np.asarray(design.problem.targets.take(dual.targets), dtype=float)
     mine = np.array([[double(x) for x in v] for v in exact.targets])
     size = np.abs(mine).max(axis=0)
     size[size == 0] = 1.0
     positions, vectors = [], []
-    for v, b in zip(given, _vectors(witness)):
+    for v, b in zip(given, _vectors(dual)):
         if not v.any():
             continue  # the best item's place among an oracle's targets: nothing is asked of it
         distance = np.minimum(np.abs((mine - v) / size).max(axis=1), np.abs((mine + v) / size).max(axis=1))

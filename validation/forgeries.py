@@ -485,8 +485,8 @@ def odd_support(rng: Random, document: Document) -> None:
 
 def repeated_targets(rng: Random, document: Document) -> None:
     """The same vectors again, so long or so often that bound and value meet where they can be made to meet."""
-    witness, times = document["witness"], rng.randint(2, 5)
-    targets, vectors = witness["targets"], np.array(witness["vectors"])
+    dual, times = document["witness"], rng.randint(2, 5)
+    targets, vectors = dual["targets"], np.array(dual["vectors"])
     alias = [j - len(targets) for j in targets] if rng.random() < 0.3 else targets
     scale = rng.choice([rng.uniform(0, 1), met(document, times), 1.0])
     rows = [*vectors.tolist(), *(scale * vectors).tolist() * (times - 1)]
@@ -495,7 +495,7 @@ def repeated_targets(rng: Random, document: Document) -> None:
 
 def met(document: Document, times: int) -> float:
     """The scale of the copies at which the bound would be the value, were each target to count as often as it is named."""
-    witness, support = document["witness"], document["support"]
+    dual, support = document["witness"], document["support"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "design.json"
         path.write_text(json.dumps(document | {"witness": None}))
@@ -506,7 +506,7 @@ def met(document: Document, times: int) -> float:
     own = certify(
         canonicalise(design.problem),
         design.weights,
-        DualCertificate(np.array(witness["targets"]), np.array(witness["vectors"])),
+        DualCertificate(np.array(dual["targets"]), np.array(dual["vectors"])),
     )
     wanted = own.value / own.bound if own.bound else 1.0
     low, high = 0.0, 1.0
@@ -517,23 +517,21 @@ def met(document: Document, times: int) -> float:
     return low
 
 
-def odd_witness(rng: Random, document: Document) -> None:
-    witness = document["witness"]
-    vectors = np.array(witness["vectors"])
+def odd_dual(rng: Random, document: Document) -> None:
+    dual = document["witness"]
+    vectors = np.array(dual["vectors"])
     k = rng.randrange(len(vectors))
     do_one(
         rng,
-        lambda: witness.update(vectors=(vectors * rng.choice([1e150, 1e-300, 5e-324, 1e308, -1.0, 0.0])).tolist()),
-        lambda: witness.update(
-            vectors=np.random.default_rng(rng.randrange(99)).standard_normal(vectors.shape).tolist()
-        ),
-        lambda: witness["vectors"][k].__setitem__(0, rng.choice(ODD_NUMBERS)),
-        lambda: witness["targets"].__setitem__(k, rng.choice([-1, -2, 99, 0, 1, True, "0", 0.0, None, 2**70])),
-        lambda: witness.update(targets=witness["targets"][:-1]),
-        lambda: witness.update(vectors=vectors[:-1].tolist()),
-        lambda: witness.update(vectors=np.hstack([vectors, vectors]).tolist()),
-        lambda: witness.update(vectors=vectors.ravel().tolist()),
-        lambda: witness.update(targets=[], vectors=[]),
+        lambda: dual.update(vectors=(vectors * rng.choice([1e150, 1e-300, 5e-324, 1e308, -1.0, 0.0])).tolist()),
+        lambda: dual.update(vectors=np.random.default_rng(rng.randrange(99)).standard_normal(vectors.shape).tolist()),
+        lambda: dual["vectors"][k].__setitem__(0, rng.choice(ODD_NUMBERS)),
+        lambda: dual["targets"].__setitem__(k, rng.choice([-1, -2, 99, 0, 1, True, "0", 0.0, None, 2**70])),
+        lambda: dual.update(targets=dual["targets"][:-1]),
+        lambda: dual.update(vectors=vectors[:-1].tolist()),
+        lambda: dual.update(vectors=np.hstack([vectors, vectors]).tolist()),
+        lambda: dual.update(vectors=vectors.ravel().tolist()),
+        lambda: dual.update(targets=[], vectors=[]),
         lambda: document.update(witness=None),
         lambda: document.update(witness=copy.deepcopy(rng.choice(saved())[1]["witness"])),
     )
@@ -573,7 +571,7 @@ def odd_problem(rng: Random, document: Document) -> None:
 
 
 SAVED_FORGERS: tuple[Forger, ...] = (
-    poor_weights, odd_weights, odd_support, repeated_targets, repeated_targets, odd_witness, odd_witness, odd_promise,
+    poor_weights, odd_weights, odd_support, repeated_targets, repeated_targets, odd_dual, odd_dual, odd_promise,
     odd_problem,
 )  # fmt: skip
 
@@ -587,7 +585,7 @@ def forge_saved_design(rng: Random, folder: Path) -> dict[str, Any]:
         try:
             forger(rng, document)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            continue  # nothing of the kind to change, as where no witness is needed
+            continue  # nothing of the kind to change, as where no dual certificate is needed
         how.append(forger.__name__)
     path = folder / "design.json"
     path.write_bytes(spoilt_json(rng, json.dumps(document)))

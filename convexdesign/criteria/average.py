@@ -31,12 +31,12 @@ from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import aligned, completed
 from convexdesign.criteria.smooth import CorrectiveSteps
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.errors import InputError
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
 from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import DualCertificate
 
 __all__ = ["AverageForm", "AverageOracle", "AverageVariance"]
 
@@ -136,7 +136,7 @@ class AverageOracle(CriterionOracle):
 
 
 def _exact_vectors(prover: ExactProver, moments: Any, held: ExactDesign) -> list[Floats]:
-    """Vectors that may prove a good bound: the witness's, and those of the design itself."""
+    """Vectors that may prove a good bound: the dual certificate's, and those of the design itself."""
     contrast_matrix = prover.canonical.problem.contrast_matrix
     out = [moments.vectors(contrast_matrix, prover.targets, prover.scaled_vectors)] if prover.targets.size else []
     columns = midpoints(moments.factor)
@@ -157,7 +157,9 @@ def _exact_bound(prover: ExactProver, moments: Any, vectors: Floats) -> float:
 def summed_by_target(targets: Indices, vectors: Floats, count: int) -> tuple[Indices, Floats]:
     """The targets (each below count), each once, and for each the sum of its vectors."""
     if targets.size and not 0 <= targets.min() <= targets.max() < count:
-        raise InputError(f"a witness names target {targets.min()} or {targets.max()}; there are 0 .. {count - 1}")
+        raise InputError(
+            f"a dual certificate names target {targets.min()} or {targets.max()}; there are 0 .. {count - 1}"
+        )
     once, place = np.unique(targets, return_inverse=True)
     if once.size == targets.size:
         return targets, vectors
@@ -183,7 +185,13 @@ def moments_error(problem: DesignProblem, factor: Floats) -> float:
 
 @dataclass(frozen=True)
 class AverageVariance(MatrixCriterion):
-    """phi(M) = tr(M^-1 Q) for a psd Q of shape (r, r)."""
+    """phi(M) = tr(M^-1 Q) for a psd Q.
+
+    Parameters
+    ----------
+    Q : array of shape (r, r)
+        The second moments of what is estimated.
+    """
 
     Q: Floats
 

@@ -32,11 +32,11 @@ from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.sensitivities import Sensitivities
 from convexdesign.criteria.smooth import CorrectiveSteps, SmoothForm
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.kinds import Kind
 from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import DualCertificate
 
 __all__ = ["CriterionOracle"]
 
@@ -79,7 +79,7 @@ class CriterionOracle(ABC):
         """Targets (k,) and vectors b_j (k, d) that the weights themselves suggest; of smooth criteria tight at the optimum."""
 
     def numbered(self, problem: DesignProblem) -> int | None:
-        """How many numbers the targets of a witness have; None where its vectors have no targets."""
+        """How many numbers the targets of a dual certificate have; None where its vectors have no targets."""
         return None
 
     def joined(self, canonical: Canonical, targets: Indices, vectors: Floats) -> tuple[Indices, Floats]:
@@ -115,7 +115,7 @@ class CriterionOracle(ABC):
         return Sensitivities(values, float(slopes.levels[0]))
 
     def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: DualCertificate) -> Floats:
-        """B (d, k) with the part in the null space of A(w), which a singular design leaves open, as in the witness."""
+        """B (d, k) with the part in the null space of A(w), which a singular design leaves open, as in the dual certificate."""
         return B
 
     # ------------------------------------------------------------------ what is wanted

@@ -21,9 +21,18 @@ AS_GIVEN = "the numbers exactly as given"
 class Proof:
     """What is proven about given weights, as doubles rounded outwards.
 
-    low <= criterion <= high (log det for D and D_s); bound: of the optimum, below it for variances and above it
-    for log det and lambda_min; efficiency: at most the true one, in the sense of Verification; dimension: of a log det,
-    otherwise 1; about: what it is proven for.
+    Parameters
+    ----------
+    low, high : float
+        Ends of an interval that holds the criterion; log det for D and D_s.
+    bound : float
+        Of the optimum: below it for variances, above it for log det and lambda_min.
+    efficiency : float
+        At most the true one, in the sense of Verification.
+    dimension : int
+        Of a log det, otherwise 1.
+    about : str
+        What it is proven for.
     """
 
     low: float
@@ -72,7 +81,7 @@ class ExactDesign(Protocol):
 
 
 class ExactProver(Protocol):
-    """What a criterion may ask about a problem read exactly, and a witness's targets (k,) and vectors (k, d)."""
+    """What a criterion may ask about a problem read exactly, and a dual certificate's targets (k,) and vectors (k, d)."""
 
     @property
     def canonical(self) -> Canonical: ...
@@ -87,7 +96,7 @@ class ExactProver(Protocol):
 
     @property
     def scaled_vectors(self) -> Floats:
-        """The witness's vectors, scaled so that their squares do not overflow."""
+        """The dual certificate's vectors, scaled so that their squares do not overflow."""
         ...
 
     @property

@@ -54,37 +54,128 @@ RANK_TOLERANCE = 1e-11
 
 
 class MatrixCriterion(ABC):
-    """What rounding asks of a criterion. Of a new one: `value`, `cuts`, `projected`, `wanted`, and `swaps`."""
+    """What rounding asks of a criterion. Of a new one: `value`, `cuts`, `projected`, `wanted`, and `swaps`.
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import MatrixCriterion, Volume
+    >>> isinstance(Volume(np.eye(2)), MatrixCriterion)
+    True
+    """
 
     @abstractmethod
     def value(self, M: Floats) -> float:
-        """phi(M), infinite where M is singular."""
+        """phi(M).
+
+        Parameters
+        ----------
+        M : array of shape (r, r)
+            An information matrix.
+
+        Returns
+        -------
+        float
+            Infinite where M is singular.
+        """
 
     @abstractmethod
     def cuts(self, F: Floats, k: int) -> Floats:
-        """Up to k matrices G (k, r, r) with 1/phi(M) <= tr(G M) for every M; the first is tight at (FF')^-1."""
+        """Matrices G with 1/phi(M) <= tr(G M) for every M; the first is tight at (FF')^-1.
+
+        Parameters
+        ----------
+        F : array of shape (r, r)
+            A factor of the inverse of the information.
+        k : int
+            The most matrices.
+
+        Returns
+        -------
+        array of shape (at most k, r, r)
+            The matrices.
+        """
 
     @abstractmethod
     def swaps(self, F: Floats, out: Floats, into: Floats) -> Floats:
-        """phi(M - oo' + ii'), M = (FF')^-1, for all rows o of `out` (a, r) and i of `into` (b, r), shape (a, b).
+        """phi(M - oo' + ii'), M = (FF')^-1, for every pair of a row o and a row i.
 
-        Groups of rows (a, k, r) and (b, k, r) give and take all of theirs at once.
+        Groups of rows give and take all of theirs at once.
+
+        Parameters
+        ----------
+        F : array of shape (r, r)
+            A factor of the inverse of the information.
+        out : array of shape (a, r) or (a, k, r)
+            What loses a pull.
+        into : array of shape (b, r) or (b, k, r)
+            What gains one.
+
+        Returns
+        -------
+        array of shape (a, b)
+            Infinite where the swap makes the information singular.
         """
 
     @abstractmethod
     def projected(self, Q: Floats) -> MatrixCriterion | None:
-        """The same criterion of Q'MQ for information M in the range of orthonormal Q (r, k), or None if infinite."""
+        """The same criterion of Q'MQ for information M in the range of Q.
+
+        Parameters
+        ----------
+        Q : array of shape (r, k)
+            Orthonormal columns.
+
+        Returns
+        -------
+        MatrixCriterion or None
+            None where it is infinite for every such M.
+        """
 
     @abstractmethod
     def wanted(self, N: Floats) -> Floats:
-        """Orthonormal columns (k, p) that span N'v for all v that must be measured; N (r, k) has orthonormal columns."""
+        """The directions within a subspace that must be measured.
+
+        Parameters
+        ----------
+        N : array of shape (r, k)
+            Orthonormal columns.
+
+        Returns
+        -------
+        array of shape (k, p)
+            Orthonormal columns that span N'v for all v that must be measured.
+        """
 
     def restricted(self, F: Floats, k: int) -> MatrixCriterion:
-        """A criterion that is never above this one and equals it at (FF')^-1, but costs only k targets."""
+        """A criterion that is never above this one and equals it at (FF')^-1, but costs only k targets.
+
+        Parameters
+        ----------
+        F : array of shape (r, r)
+            A factor of the inverse of the information.
+        k : int
+            How many targets it may cost.
+
+        Returns
+        -------
+        MatrixCriterion
+            This one where it is cheap.
+        """
         return self
 
     def settles(self, M: Floats) -> bool:
-        """Whether value(M) is also that of the criterion this one was restricted from."""
+        """Whether value(M) is also that of the criterion this one was restricted from.
+
+        Parameters
+        ----------
+        M : array of shape (r, r)
+            An information matrix.
+
+        Returns
+        -------
+        bool
+            True for a criterion that is no restriction.
+        """
         return True
 
 

@@ -24,9 +24,9 @@ from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import Sensitivities
 from convexdesign.criteria.worst_target import Minimax, SphereTargets
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.problem import Canonical, Criterion
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import DualCertificate
 
 __all__ = ["LeastEigenvalueOracle"]
 

@@ -37,11 +37,11 @@ from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import completed
 from convexdesign.criteria.smooth import CorrectiveSteps
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.coordinates import amplification
 from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import DualCertificate
 
 __all__ = ["InterestForm", "InterestOracle", "LogDetForm", "LogDetOracle", "Volume"]
 
@@ -220,7 +220,7 @@ class InterestOracle(_LogDeterminant):
         return B @ K, np.abs(B) @ np.abs(K), 0.0
 
     def completed_vectors(self, canonical: Canonical, at: Evaluation, B: Floats, best: DualCertificate) -> Floats:
-        # B = L(K'B) with L'K = I: it is L that is open, and the witness H has one too, H(K'H)^-1.
+        # B = L(K'B) with L'K = I: it is L that is open, and the dual certificate H has one too, H(K'H)^-1.
         K = canonical.problem.contrast_matrix
         L, wanted = (np.asarray(np.linalg.solve(C.T @ K, C.T).T, dtype=float) for C in (B, best.vectors.T))
         return completed(canonical, at, L, wanted) @ (K.T @ B)
@@ -310,8 +310,15 @@ def volume_error(canonical: Canonical) -> float:
 
 @dataclass(frozen=True)
 class Volume(MatrixCriterion):
-    """phi(M) = det(L' M^-1 L)^(1/s) for L of shape (r, s); L = I is criterion D, det(M)^(-1/r).
+    """phi(M) = det(L' M^-1 L)^(1/s); with L = I criterion D, det(M)^(-1/r).
 
+    Parameters
+    ----------
+    L : array of shape (r, s)
+        The combinations of interest, in its columns.
+
+    Examples
+    --------
     >>> Volume(np.eye(2)).value(np.diag([1.0, 4.0]))
     0.5
     """

@@ -28,10 +28,10 @@ from convexdesign.criteria.program_size import ProgramSize, program_size
 from convexdesign.criteria.sensitivities import Sensitivities, aligned, completed
 from convexdesign.criteria.smooth import CorrectiveSteps
 from convexdesign.criteria.worst_target import Minimax, TransformedTargets
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.errors import SolverError
 from convexdesign.problem import Canonical, Criterion, DesignProblem, PairTargets
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import DualCertificate
 
 __all__ = ["MinimaxOracle"]
 

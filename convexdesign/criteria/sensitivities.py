@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.criteria.evaluation import Evaluation
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
-from convexdesign.witness import DualCertificate
 
 __all__ = ["Sensitivities", "aligned", "completed"]
 
@@ -23,7 +23,7 @@ class Sensitivities:
 
 
 def aligned(B: Floats, index: Indices, best: DualCertificate, V: Floats) -> Floats:
-    """For each column b of B (d, m), the witness's vector for the same target, with the same b'v; b where it has none."""
+    """For each column b of B (d, m), the certificate's vector for the same target, with the same b'v; b where it has none."""
     out = B.copy()
     where = {int(j): row for row, j in enumerate(best.targets)}
     for column, j in enumerate(index):

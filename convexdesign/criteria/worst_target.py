@@ -34,11 +34,35 @@ class TargetOracle(Protocol):
     """Targets by index, as `convexdesign.problem` keeps them: never listed, asked for the worst."""
 
     def worst(self, F: Floats, k: int) -> tuple[NDArray[np.int64], Floats]:
-        """Indices and values of the k largest |F'v|^2, largest first."""
+        """The targets with the largest |F'v|^2.
+
+        Parameters
+        ----------
+        F : array of shape (d, k)
+            A factor of the inverse of the information.
+        k : int
+            How many.
+
+        Returns
+        -------
+        tuple of arrays of shape (k,)
+            Their numbers and these squares, largest first.
+        """
         ...
 
     def take(self, index: NDArray[np.int64]) -> Floats:
-        """Targets v as rows, shape (k, d)."""
+        """Targets by number.
+
+        Parameters
+        ----------
+        index : array of int64, shape (k,)
+            Their numbers.
+
+        Returns
+        -------
+        array of shape (k, d)
+            One row a target.
+        """
         ...
 
 
@@ -46,17 +70,49 @@ class Targets(Protocol):
     """What the minimax asks of its targets: the worst ones for a factor F."""
 
     def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
-        """At most k rows t (k, r) with the largest |F't|^2 and these values, largest first."""
+        """The targets with the largest |F't|^2.
+
+        Parameters
+        ----------
+        F : array of shape (r, r)
+            A factor of the inverse of the information.
+        k : int
+            The most targets.
+
+        Returns
+        -------
+        tuple of arrays of shape (at most k, r) and (at most k,)
+            The targets and these squares, largest first.
+        """
         ...
 
     def pooled(self, F: Floats, k: int) -> Targets:
-        """A subset that is cheap to ask: everything, or the k worst for F where that is many."""
+        """A subset that is cheap to ask: everything, or the k worst for F where that is many.
+
+        Parameters
+        ----------
+        F : array of shape (r, r)
+            A factor of the inverse of the information.
+        k : int
+            How many are many.
+
+        Returns
+        -------
+        Targets
+            The subset.
+        """
         ...
 
 
 @dataclass(frozen=True)
-class MatrixTargets:
-    """Targets given as rows of an (m, r) array."""
+class MatrixTargets(Targets):
+    """Targets given as rows.
+
+    Parameters
+    ----------
+    rows : array of shape (m, r)
+        The targets.
+    """
 
     rows: Floats
 
@@ -74,8 +130,16 @@ class MatrixTargets:
 
 
 @dataclass(frozen=True)
-class TransformedTargets:
-    """t = B'v for the targets v of an oracle by index: whitening without touching them; B has shape (d, r)."""
+class TransformedTargets(Targets):
+    """t = B'v for the targets v of an oracle by index: whitening without touching them.
+
+    Parameters
+    ----------
+    oracle : TargetOracle
+        The targets v.
+    basis : array of shape (d, r)
+        B.
+    """
 
     oracle: TargetOracle
     basis: Floats
@@ -89,7 +153,7 @@ class TransformedTargets:
 
 
 @dataclass(frozen=True)
-class ProjectedTargets:
+class ProjectedTargets(Targets):
     """Q't for the targets t of another set; Q has shape (r, k) and orthonormal columns."""
 
     targets: Targets
@@ -104,8 +168,14 @@ class ProjectedTargets:
 
 
 @dataclass(frozen=True)
-class SphereTargets:
-    """t = Hz for every unit vector z: the minimax over them is 1/lambda_min, criterion E. H has shape (r, r)."""
+class SphereTargets(Targets):
+    """t = Hz for every unit vector z: the minimax over them is 1/lambda_min, criterion E.
+
+    Parameters
+    ----------
+    H : array of shape (r, r)
+        The map of the sphere.
+    """
 
     H: Floats
 
@@ -121,6 +191,17 @@ class SphereTargets:
 class Minimax(MatrixCriterion):
     """phi(M) = max_j t_j' M^-1 t_j over the targets of an oracle.
 
+    Parameters
+    ----------
+    targets : Targets
+        The targets t_j.
+    made_at : array of shape (r, r), optional
+        Of a restriction: the information M0 that it was made at.
+    omitted : float
+        Of a restriction: a bound on every omitted t' M0^-1 t.
+
+    Examples
+    --------
     >>> Minimax(MatrixTargets(np.eye(2))).value(np.diag([1.0, 4.0]))
     1.0
     """

@@ -1,7 +1,6 @@
 """Experiments that run for weeks: durable ask/tell on an append-only log in one SQLite file."""
 
-from typing import Any
-
+from convexdesign.deprecation import renamed
 from convexdesign.experiment.checking import Report, check
 from convexdesign.experiment.estimates import Difference, ExperimentEstimates
 from convexdesign.experiment.experiment import Experiment
@@ -29,14 +28,4 @@ __all__ = [
 ]
 
 RENAMED = {"Receipt": TellResult, "Standing": ExperimentStatus}
-
-
-def __getattr__(name: str) -> Any:
-    if name in RENAMED:
-        import warnings
-
-        new = RENAMED[name]
-        message = f"{name} is deprecated since version 0.2 and will be removed in 0.4: use {new.__name__}"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return new
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = renamed(__name__, RENAMED, since="0.2", removed="0.4")

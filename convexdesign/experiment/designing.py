@@ -81,11 +81,11 @@ class Designer:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is judged here
                 found = solve(canonical.given, method=method, tol=tol, time_limit=self.seconds)
-            return found.weights, found.certificate.witness
+            return found.weights, found.certificate.dual
 
         try:
-            weights, witness = bounded(work, self.seconds)
-            design = _judged(canonical, weights, witness, method, tol)
+            weights, dual = bounded(work, self.seconds)
+            design = _judged(canonical, weights, dual, method, tol)
         except SolverError as error:
             self._note(problem, method, None, str(error))
             return None
@@ -97,9 +97,9 @@ class Designer:
         """The last certified design, judged for this problem with the best bound that is known for it."""
         if self.last is None or not self.last.sum() > 0:
             return None
-        witness = None if best is None else best.certificate.witness
+        dual = None if best is None else best.certificate.dual
         try:
-            design = _judged(canonical, self.last / self.last.sum(), witness, LAST_DESIGN, tol)
+            design = _judged(canonical, self.last / self.last.sum(), dual, LAST_DESIGN, tol)
         except SolverError as error:
             self._note(canonical.problem, LAST_DESIGN, None, str(error))
             return None
@@ -111,16 +111,16 @@ class Designer:
         self.attempts.append(SolverAttempt(problem.kind, method, known, failure))
 
 
-def _judged(canonical: Canonical, weights: Any, witness: DualCertificate | None, method: str, tol: float) -> Design:
+def _judged(canonical: Canonical, weights: Any, dual: DualCertificate | None, method: str, tol: float) -> Design:
     """Weights, wherever they come from, with a certificate computed here. SolverError where they are no weights."""
     w = np.asarray(weights, dtype=float)
     if w.shape != (canonical.problem.arms.n,) or not np.isfinite(w).all() or w.min() < 0 or not w.sum() > 0:
         raise SolverError("it returned something that is no design")
     prove, stats = prover(canonical), Stats(method)
     design = judged(canonical, Outcome(w, None, None, stats), prove, tol)
-    if witness is not None:
+    if dual is not None:
         with suppress(Exception):  # vectors of a wrong shape, or for targets that are none: the bound stays our own
-            design = better(design, judged(canonical, Outcome(w, witness, None, stats), prove, tol)) or design
+            design = better(design, judged(canonical, Outcome(w, dual, None, stats), prove, tol)) or design
     if not np.isfinite(design.value):
         raise SolverError("its design leaves something unmeasured")
     return design

@@ -88,7 +88,7 @@ def certificate(seen: View) -> dict[str, Any]:
     """What the design's certificate says, as plain data: the setting, weights, value, bound, gap and dual vectors."""
     design = seen.design
     assert design is not None
-    witness = design.certificate.witness
+    dual = design.certificate.dual
     return {
         "setting": seen.state.to_fields(),
         "weights": design.weights.tolist(),
@@ -96,7 +96,7 @@ def certificate(seen: View) -> dict[str, Any]:
         "bound": design.bound,
         "relative gap": design.gap,
         "status": design.status.value,
-        "dual vectors": [] if witness is None else witness.vectors.tolist(),
+        "dual vectors": [] if dual is None else dual.vectors.tolist(),
     }
 
 

@@ -199,7 +199,7 @@ def _judged(state: State, design: Design, weights: Floats) -> Blind:
 
 
 def _sensitivities(design: Design, at: Evaluation) -> Sensitivities:
-    return sensitivities(design.canonical, at, design.certificate.witness)
+    return sensitivities(design.canonical, at, design.certificate.dual)
 
 
 def region(state: State, weights: Floats, points: int = 121) -> Floats | None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from convexdesign.certificate import DualCertificate, witness_from_multipliers
+from convexdesign.certificate import DualCertificate, dual_from_multipliers
 from convexdesign.criteria import oracle_of
 from convexdesign.errors import SolverError
 from convexdesign.outcome import Outcome, Report, Status
@@ -71,7 +71,7 @@ def classic(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The best certified weights met by one of CLASSIC, with the witness of the best bound; DEFAULT_STEPS unless limited.
+    """The best certified weights met by one of CLASSIC, with the proof of the best bound; DEFAULT_STEPS unless limited.
 
     start (k,): weights of a related design. Raises SolverError for criteria and weight sets that these methods do not handle.
     """
@@ -140,14 +140,14 @@ class FirstOrder:
         return point.gap <= self.trace.tol or self.ended is not None
 
     def outcome(self) -> Outcome:
-        """The best weights met, with the witness of the best bound."""
+        """The best weights met, with the dual certificate of the best bound."""
         if self.best is None or self.proof is None:
             raise SolverError(f"{self.trace.method} starts from weights that do not span the arms' range")
-        witness: DualCertificate | None = None
+        dual: DualCertificate | None = None
         if not self.follows_log_det:
             factor = self.canonical.basis @ self.proof.factor
-            witness = witness_from_multipliers(self.canonical, factor, self.proof.targets, self.proof.multipliers)
-        return Outcome(self.best.weights, witness, self.ended, self.trace.stats(self.trace.iterations))
+            dual = dual_from_multipliers(self.canonical, factor, self.proof.targets, self.proof.multipliers)
+        return Outcome(self.best.weights, dual, self.ended, self.trace.stats(self.trace.iterations))
 
     def _inverse_factor(self, weights: Floats) -> tuple[Floats, float] | None:
         """F (r, r) with FF' = A^-1 in whitened coordinates, and log det A."""

@@ -29,16 +29,16 @@ def frank_wolfe(
     canonical: Canonical,
     *,
     start: Floats | None = None,
-    witness: DualCertificate | None = None,
+    dual: DualCertificate | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
     tuning: Tuning = TUNING,
 ) -> Outcome:
-    """Weights within a relative `tol` of the optimum, with the witness of that, by corrective steps on working sets.
+    """Weights within a relative `tol` of the optimum, with the dual certificate of that, by corrective steps on working sets.
 
-    start (k,), k <= n: weights of a related design to begin with, and its witness; neither is trusted. max_iter
+    start (k,), k <= n: weights of a related design to begin with, and its dual certificate; neither is trusted. max_iter
     counts Newton and interior point steps; time_limit in seconds; report is called with a Snapshot per outer iteration;
     tuning: what was measured, such as which problems count as large.
     Raises SolverError for criteria and weight sets that this method does not handle.
@@ -47,7 +47,7 @@ def frank_wolfe(
     if not problem.weight_set.is_simplex:
         raise SolverError("Frank-Wolfe works over all weights on the simplex; use method='conic' for constraints")
     trace = Trace("frank-wolfe", ALMOST * tol, max_iter, time_limit, report, patience=PATIENCE)
-    found = oracle_of(problem).corrective_step(canonical, _Steps(canonical, trace, start, witness, tuning))
+    found = oracle_of(problem).corrective_step(canonical, _Steps(canonical, trace, start, dual, tuning))
     if found is None:
         raise SolverError(
             f"Frank-Wolfe does not handle this criterion ({problem.criterion.formula}); use method='conic'"
@@ -62,7 +62,7 @@ class _Steps:
     canonical: Canonical
     trace: Trace
     start: Floats | None
-    witness: DualCertificate | None
+    dual: DualCertificate | None
     tuning: Tuning
 
     def log_det(self) -> Outcome:
@@ -72,5 +72,5 @@ class _Steps:
         return smooth_design(self.canonical, self.trace, False, self.start, self.tuning)
 
     def two_sided(self) -> Outcome:
-        start = None if self.start is None else Start(self.start, self.witness)
+        start = None if self.start is None else Start(self.start, self.dual)
         return minimax_design(self.canonical, self.trace, start, self.tuning)

@@ -94,7 +94,7 @@ class Prices:
 
 
 def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = None, tuning: Tuning = TUNING) -> Outcome:
-    """Weights whose worst variance is within the gap asked for of the optimum, with the witness of that."""
+    """Weights whose worst variance is within the gap asked for of the optimum, with the dual certificate of that."""
     tol = trace.tol
     small = _whole(canonical, trace, tuning)
     if small is not None:
@@ -261,5 +261,5 @@ def _outcome(
     weights = np.zeros(canonical.problem.arms.n)
     weights[point.arms.index] = without_least_leverage(point.answer.weights, leverages, 0.5 * (trace.tol - gap))
     vectors = (np.sqrt(point.answer.multipliers)[:, None] * point.images) @ (canonical.basis @ point.factor).T
-    witness = DualCertificate.found(canonical, point.targets.index, vectors)
-    return Outcome(weights, witness, ended, trace.stats(passes))
+    dual = DualCertificate.found(canonical, point.targets.index, vectors)
+    return Outcome(weights, dual, ended, trace.stats(passes))

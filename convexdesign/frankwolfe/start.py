@@ -1,8 +1,8 @@
 """The first working sets of a minimax design: arms of a D-optimal design, and the targets that are worst for it.
 
-A related design says to begin at its arms, at the targets it serves worst, and at those its bound rested on. The witness of
-that is a set of vectors b_j = sqrt(mu_j) A^-1 v_j. For the problem it belongs to, v_j is the target with the largest |b_j'v|,
-because (b_j'v)^2 <= mu_j (v_j'A^-1v_j)(v'A^-1v) and no variance exceeds that of v_j. So
+A related design says to begin at its arms, at the targets it serves worst, and at those its bound rested on. Its dual
+certificate is a set of vectors b_j = sqrt(mu_j) A^-1 v_j. For the problem it belongs to, v_j is the target with the largest
+|b_j'v|, because (b_j'v)^2 <= mu_j (v_j'A^-1v_j)(v'A^-1v) and no variance exceeds that of v_j. So
 asking the present problem for the largest |b_j'v| finds the same target where it still exists, and the likeliest
 successor where it was eliminated, without any correspondence between the two problems' targets.
 """
@@ -33,7 +33,7 @@ __all__ = [
     "most_aligned_targets",
     "related_members",
     "spans",
-    "targets_of_witness",
+    "targets_of_dual",
 ]
 
 
@@ -41,7 +41,7 @@ __all__ = [
 UNIFORM = 1e-4
 # So many times r(r+1)/2 arms of the start are taken, those of largest weights: on a sphere optima have several times as many.
 MOST_ARMS = 8
-# Vectors of the old witness shorter (squared) than this share of the longest proved nothing.
+# Vectors of the old dual certificate shorter (squared) than this share of the longest proved nothing.
 NEGLIGIBLE = 1e-6
 # An optimum near by rests on targets whose variance is at least this share of the largest; nearly parallel ones (as for this
 # gap, see `violators`) speak for each other. Measured on six-round eliminations: as few steps as with the old dual vectors.
@@ -55,10 +55,10 @@ WELL = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A related design: weights (k,) of the first k arms, and the witness of its bound, if there is one."""
+    """A related design: weights (k,) of the first k arms, and the dual certificate of its bound, if there is one."""
 
     weights: Floats
-    witness: DualCertificate | None = None
+    dual: DualCertificate | None = None
 
 
 def first_members(
@@ -85,8 +85,8 @@ def related_members(
     arms, factor = _started(canonical, start, arm_screen)
     if factor is None:
         return None
-    if start.witness is not None:
-        members = targets_of_witness(canonical, start.witness, factor)
+    if start.dual is not None:
+        members = targets_of_dual(canonical, start.dual, factor)
         if members is not None:
             return arms, members
     priced = targets.price(factor, 0.0)
@@ -161,24 +161,24 @@ def spans(lower: Floats) -> bool:
     return bool(diagonal.min() > WELL * diagonal.max())
 
 
-def targets_of_witness(canonical: Canonical, witness: DualCertificate, factor: Floats) -> WorkingSet | None:
-    """The targets that a related design's witness points at, with multipliers; None where it says nothing here.
+def targets_of_dual(canonical: Canonical, dual: DualCertificate, factor: Floats) -> WorkingSet | None:
+    """The targets that a related design's dual certificate points at, with multipliers; None where it says nothing here.
 
     b'v = sqrt(mu) v'Cv for the target v that b was made from, so that C = FF' at the related weights gives the multiplier.
     """
-    size = float(np.abs(witness.vectors).max(initial=0.0))
-    if witness.vectors.ndim != 2 or witness.vectors.shape[1] != canonical.given.arms.d or not 0.0 < size < np.inf:
+    size = float(np.abs(dual.vectors).max(initial=0.0))
+    if dual.vectors.ndim != 2 or dual.vectors.shape[1] != canonical.given.arms.d or not 0.0 < size < np.inf:
         return None
-    dual = witness.within(canonical) / size  # what they point at does not depend on it
-    length = np.linalg.norm(dual @ canonical.inverse.T, axis=1) ** 2
+    directions = dual.within(canonical) / size  # what they point at does not depend on it
+    length = np.linalg.norm(directions @ canonical.inverse.T, axis=1) ** 2
     longest = largest_weights(np.where(length > NEGLIGIBLE * length.max(), length, 0.0), 2 * batch_size(canonical.rank))
-    dual = dual.take(longest, axis=0)
-    index = most_aligned_targets(canonical.problem.targets, dual)
+    directions = directions.take(longest, axis=0)
+    index = most_aligned_targets(canonical.problem.targets, directions)
     vectors = canonical.whiten_targets(index)
     nonzero = vectors.any(axis=1)
     index, vectors = index[nonzero], vectors[nonzero]
     image = vectors @ factor
-    hits = ((dual @ canonical.inverse.T) @ vectors.T) ** 2
+    hits = ((directions @ canonical.inverse.T) @ vectors.T) ** 2
     variances = np.einsum("ij,ij->i", image, image)
     own = hits.argmax(axis=1) if index.size else np.empty(0, dtype=np.intp)
     multipliers = np.bincount(own, hits[np.arange(own.size), own], index.size) / variances**2

@@ -83,9 +83,9 @@ def write_certificate(
                 raise InputError(f"{name} must be nonnegative and not all zero{', and whole' * (name == 'counts')}")
             if name == "counts":
                 given = design.problem.effort(given)
-    witness = design.certificate.witness
-    targets = np.empty(0, dtype=np.intp) if witness is None else witness.targets
-    vectors = np.empty((0, design.problem.arms.d)) if witness is None else witness.vectors
+    dual = design.certificate.dual
+    targets = np.empty(0, dtype=np.intp) if dual is None else dual.targets
+    vectors = np.empty((0, design.problem.arms.d)) if dual is None else dual.vectors
     document = certify(design.canonical, given, targets, vectors, file.Sigma)
     text = json.dumps(document, indent=1) + "\n"
     _accepted(text.encode(), file.path, f"a certificate of {problem} would be rejected")

@@ -41,7 +41,7 @@ def solve_conic(
     report: Report | None = None,
     tuning: ConicTuning = CONIC,
 ) -> Outcome:
-    """Weights within a relative `tol` of the optimum, with the witness of that, by CVXPY on Clarabel or SCS.
+    """Weights within a relative `tol` of the optimum, with the dual certificate of that, by CVXPY on Clarabel or SCS.
 
     formulation and backend ("clarabel" | "scs") leave no other attempts; start (n,) weights tell which targets
     matter, never more; max_iter counts conic programs; time_limit in seconds; report is called with a Snapshot per

@@ -83,7 +83,7 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
     weights = np.zeros(canonical.merged.size)
     weights[arms] = solution.weights
     everyone = canonical.expand(weights)
-    certificate = record.add(everyone, _witness_of(canonical, solution.vectors, targets), targets.size)
+    certificate = record.add(everyone, _dual_of(canonical, solution.vectors, targets), targets.size)
     factor = evaluate(canonical, everyone).factor
     # The sum over j depends on B'B alone; its triangular factor is small.
     triangle = np.asarray(np.linalg.qr(solution.vectors, mode="r"))
@@ -108,7 +108,7 @@ def price(canonical: Canonical, solution: Solution, arms: Indices, targets: Indi
     )
 
 
-def _witness_of(canonical: Canonical, vectors: Floats, targets: Indices) -> DualCertificate:
+def _dual_of(canonical: Canonical, vectors: Floats, targets: Indices) -> DualCertificate:
     """The vectors b_j (k, r) of a solution in the coordinates of the problem, Wb: (Wb)'y = b'u."""
     numbers = targets if targets.size == vectors.shape[0] else np.arange(vectors.shape[0])
     return DualCertificate.found(canonical, numbers, vectors @ canonical.basis.T)

@@ -51,11 +51,11 @@ class Record:
         """Whether the gap asked for is proven, or a limit reached."""
         return self.certified or self.trace.limit_reached() is not None
 
-    def add(self, weights: Floats, witness: DualCertificate | None, targets: int) -> Certificate:
+    def add(self, weights: Floats, dual: DualCertificate | None, targets: int) -> Certificate:
         """Certify an iterate and keep what is best of it: its weights, its bound, or both."""
         if self.feasible is not None:
             weights = self.feasible.projected(weights, self.trace.time_left)
-        certificate = self.prove(weights, witness)
+        certificate = self.prove(weights, dual)
         is_better, best = True, certificate
         if self.best is not None:
             best, is_better = better_of(self.best, certificate, self.canonical)
@@ -67,11 +67,11 @@ class Record:
         return certificate
 
     def outcome(self) -> Outcome:
-        """The best weights and the witness of the best bound."""
+        """The best weights and the dual certificate of the best bound."""
         assert self.best is not None
         assert self.weights is not None
         stats = self.trace.stats(passes=2.0 * len(self.trace.history))
         if self.found_by is not None:
             stats = replace(stats, formulation=self.found_by.formulation, backend=self.found_by.backend)
         ended = None if self.certified else self.trace.limit_reached()
-        return Outcome(self.weights, self.best.witness, ended, stats, interior=True)
+        return Outcome(self.weights, self.best.dual, ended, stats, interior=True)

@@ -48,9 +48,9 @@ def vectors_of(design: Design, mask: Floats | None) -> Vectors:
         if criterion == Criterion.AVERAGE and np.linalg.cond(A) < 1e10:
             B = np.linalg.solve(A, problem.contrast_matrix).T
             return Vectors(np.ascontiguousarray(B), np.arange(len(B)))
-    witness = design.certificate.witness
-    assert witness is not None
-    return Vectors(witness.vectors, witness.targets)
+    dual = design.certificate.dual
+    assert dual is not None
+    return Vectors(dual.vectors, dual.targets)
 
 
 def log_det_shift(problem: DesignProblem, log_det: float) -> float:

@@ -51,13 +51,43 @@ def certify(
     vectors: Floats,
     Sigma: Floats | None = None,
 ) -> dict[str, Any]:
-    """The certificate of the weights, or counts (n,), as a JSON document; targets (k,) and vectors (k, d) are a Witness's.
+    """The certificate of the weights, or counts, as a JSON document.
 
-    Sigma (e, e): where the noise variances were computed from it, so that x'Sigma x is taken exactly. The document holds a
-    digest of the data, whole weights, multipliers and vectors, the exact value and bound (hexadecimal fractions), and a
-    digest over all of it.
-    Raises InputError for kinds or constraints the checker does not know, for arms that do not span all dimensions where
-    determinants are wanted, for targets named twice, and where the design does not measure a target.
+    The document holds a digest of the data, whole weights, multipliers and vectors, the exact value and bound (hexadecimal
+    fractions), and a digest over all of it.
+
+    Parameters
+    ----------
+    canonical : Canonical
+        The problem in canonical form.
+    weights : array of shape (n,)
+        Weights or counts.
+    targets : array of int, shape (k,)
+        The numbers of the targets, as in a DualCertificate; empty where the theorem of Kiefer and Wolfowitz gives the bound.
+    vectors : array of shape (k, d)
+        The vectors b_j.
+    Sigma : array of shape (e, e), optional
+        Where the noise variances were computed from it, so that x'Sigma x is taken exactly.
+
+    Returns
+    -------
+    dict
+        What the checker reads, with exact fractions.
+
+    Raises
+    ------
+    InputError
+        For kinds or constraints the checker does not know, for arms that do not span all dimensions where determinants are
+        wanted, for targets named twice, and where the design does not measure a target.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> design = cd.solve(cd.DesignProblem.c_optimal([[1, 0], [0, 2]], [1, 1]))
+    >>> dual = design.certificate.dual
+    >>> document = cd.rigorous.certify(design.canonical, design.weights, dual.targets, dual.vectors)
+    >>> document["kind"], document["weights"].keys() == {"0", "1"}
+    ('c-optimal', True)
     """
     canonical = canonical.plain
     problem = canonical.problem

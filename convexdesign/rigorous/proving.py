@@ -54,11 +54,41 @@ WIDE = 1e-11
 
 
 def prove(canonical: Canonical, weights: Floats, targets: Indices, vectors: Floats) -> Proof:
-    """Enclose the criterion of the weights (n,), any nonnegative doubles, and bound the optimum by the vectors b_j.
+    """Enclose the criterion of the weights, any nonnegative doubles, and bound the optimum by the vectors b_j.
 
-    targets (k,) and vectors (k, d) as in a Witness; they only decide how good the bound is. Raises ConvexDesignError
-    without python-flint, InputError where the data, read exactly, are not of the rank they have in doubles,
-    SolverError where A is too ill-conditioned for any proof.
+    Parameters
+    ----------
+    canonical : Canonical
+        The problem in canonical form.
+    weights : array of shape (n,)
+        The weights; they are divided by their exact sum.
+    targets : array of int, shape (k,)
+        The numbers of the targets, as in a DualCertificate.
+    vectors : array of shape (k, d)
+        The vectors b_j; they only decide how good the bound is.
+
+    Returns
+    -------
+    Proof
+        The enclosure and the bound, rounded outwards.
+
+    Raises
+    ------
+    ConvexDesignError
+        Without python-flint (extra `rigorous`).
+    InputError
+        Where the data, read exactly, are not of the rank they have in doubles.
+    SolverError
+        Where A is too ill-conditioned for any proof.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> design = cd.solve(cd.DesignProblem.c_optimal([[1, 0], [0, 2]], [1, 1]))
+    >>> dual = design.certificate.dual
+    >>> proof = cd.rigorous.prove(design.canonical, design.weights, dual.targets, dual.vectors)
+    >>> proof.low <= 2.2500001 and proof.bound <= 2.25, proof.efficiency > 1 - 1e-6
+    (True, True)
     """
     canonical = canonical.plain
     with precision():
@@ -69,6 +99,26 @@ def upper_efficiency(canonical: Canonical, own: Proof, other: Proof) -> float:
     """A proven upper bound on the efficiency of one design, from another whose criterion was enclosed as well.
 
     The other design must satisfy the constraints on the weights exactly.
+
+    Parameters
+    ----------
+    canonical : Canonical
+        The problem in canonical form.
+    own, other : Proof
+        Of the two designs.
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> form = cd.solve(cd.DesignProblem.g_optimal([[1, 0], [0, 1]])).canonical
+    >>> own, other = (cd.rigorous.Proof(v, v, 2.0, 2.0 / v) for v in (4.0, 2.0))
+    >>> round(cd.rigorous.upper_efficiency(form, own, other), 12)
+    0.5
     """
     criterion = canonical.problem.criterion
     with precision():
@@ -83,7 +133,28 @@ def upper_efficiency(canonical: Canonical, own: Proof, other: Proof) -> float:
 
 
 def strengthened(criterion: Criterion, own: Proof, other: Proof) -> Proof:
-    """The first proof, with the other's bound on the optimum where that is tighter."""
+    """The first proof, with the other's bound on the optimum where that is tighter.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        What both are about.
+    own, other : Proof
+        Of two designs of one problem.
+
+    Returns
+    -------
+    Proof
+        With the value of the first.
+
+    Examples
+    --------
+    >>> import convexdesign as cd
+    >>> criterion = cd.DesignProblem.g_optimal([[1, 0], [0, 1]]).criterion
+    >>> own, other = cd.rigorous.Proof(4.0, 4.0, 1.0, 0.25), cd.rigorous.Proof(2.0, 2.0, 2.0, 1.0)
+    >>> cd.rigorous.strengthened(criterion, own, other).bound
+    2.0
+    """
     if not criterion.is_better(own.bound, other.bound) or own.about != other.about or not np.isfinite(other.bound):
         return own
     with precision():
@@ -102,10 +173,21 @@ def _efficiency(criterion: Criterion, own: Proof, bound: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Prover:
-    """Proofs about designs of one problem, with the weights in W, by a witness's targets (k,) and vectors b_j (k, d).
+    """Proofs about designs of one problem, with the weights in W, by the targets and vectors of a dual certificate.
 
     To be used within `precision`. `moments` of an average are read for the first design that is proven, since a rounded M
     may be proven in what that design measures only.
+
+    Parameters
+    ----------
+    canonical : Canonical
+        The problem in canonical form.
+    weight_set : WeightSet
+        W, the weights that are allowed.
+    targets : array of int, shape (k,)
+        The numbers of the targets.
+    vectors : array of shape (k, d)
+        The vectors b_j.
     """
 
     canonical: Canonical
@@ -128,7 +210,20 @@ class Prover:
     def prove(self, weights: ExactWeights) -> Proof:
         """Enclose the criterion of the weights and bound the optimum, with more bits where an enclosure comes out wide.
 
-        SolverError where A is too ill-conditioned for any proof.
+        Parameters
+        ----------
+        weights : ExactWeights
+            The weights as rational numbers.
+
+        Returns
+        -------
+        Proof
+            The enclosure and the bound, rounded outwards.
+
+        Raises
+        ------
+        SolverError
+            Where A is too ill-conditioned for any proof.
         """
         for prec in MORE_BITS:
             with precision(prec):
@@ -192,7 +287,20 @@ class Prover:
             return A, None
 
     def refuse_outside(self, rows: ExactRows, what: str) -> None:
-        """InputError where a vector that a design does not measure lies outside the span of all arms."""
+        """Refuse vectors that no design can estimate.
+
+        Parameters
+        ----------
+        rows : ExactRows
+            Vectors that a design does not measure.
+        what : str
+            What the message calls them.
+
+        Raises
+        ------
+        InputError
+            Where one lies outside the span of all arms.
+        """
         everywhere = self._whole_span
         outside = None if everywhere is None else everywhere.first_outside(rows)
         if outside is not None:
@@ -204,19 +312,58 @@ class Prover:
     # ------------------------------------------------------------------ h_W
 
     def most(self, vectors: Floats) -> Any:
-        """sum_j b_j'A0 b_j + h_W(sum_j (b_j'x_i)^2 / p_i), from above, as a ball."""
+        """sum_j b_j'A0 b_j + h_W(sum_j (b_j'x_i)^2 / p_i), from above.
+
+        Parameters
+        ----------
+        vectors : array of shape (k, d)
+            The vectors b_j.
+
+        Returns
+        -------
+        flint.arb
+            A ball.
+        """
         B = ball_matrix(vectors)
         return self.held(B) + ball(self.largest_sensitivity(self.exact.arms, vectors.T, B.transpose() * B))
 
     def held(self, B: Any, dependence: Dependence | None = None) -> Any:
-        """sum_j b_j'A0 b_j for rows b_j, of all coordinates or of J."""
+        """sum_j b_j'A0 b_j: what the information held adds to the bound.
+
+        Parameters
+        ----------
+        B : flint.arb_mat
+            Rows b_j.
+        dependence : Dependence, optional
+            Where the rows are in the coordinates J of the range.
+
+        Returns
+        -------
+        flint.arb
+            A ball; zero where nothing is held.
+        """
         A0 = self.exact.prior_balls()
         if A0 is None:
             return ball(0.0)
         return sum(quadratic_forms(A0 if dependence is None else _block(A0, dependence.chosen), B), ball(0.0))
 
     def largest_sensitivity(self, arms: ExactRows, F: Floats, S: Any) -> float:
-        """h_W of q_i = x_i'Sx_i / p_i with S = FF' exactly; a double from above."""
+        """h_W of q_i = x_i'Sx_i / p_i with S = FF' exactly.
+
+        Parameters
+        ----------
+        arms : ExactRows
+            The arms x_i.
+        F : array of shape (d, k)
+            Doubles, for the screen.
+        S : flint.arb_mat
+            The same product in balls.
+
+        Returns
+        -------
+        float
+            A double from above.
+        """
         price = self.exact.price
         bounds = row_bounds(arms, np.ascontiguousarray(F)) * price.upper(arms.n) * (1.0 + 8 * UNIT)
         if not self.weight_set.is_simplex:
@@ -235,20 +382,64 @@ class Prover:
         return str(getattr(self.canonical.problem.targets, "noun", "item"))
 
     def rows(self, matrix: Floats) -> ExactRows:
-        """The rows of a matrix of doubles, read exactly."""
+        """The rows of a matrix of doubles, read exactly.
+
+        Parameters
+        ----------
+        matrix : array of shape (k, d)
+            Doubles.
+
+        Returns
+        -------
+        ExactRows
+            Each double as the rational number it is.
+        """
         return ExactRows(ArrayArms(np.ascontiguousarray(matrix)))
 
     def worst_target(self, held: _Design) -> tuple[float, float]:
-        """The largest v_j'A^-1v_j, from below and from above."""
+        """The largest v_j'A^-1v_j.
+
+        Parameters
+        ----------
+        held : ExactDesign
+            A design, read exactly.
+
+        Returns
+        -------
+        tuple of float
+            From below and from above.
+        """
         found = _worst_target(self.exact, held)
         return found.low, found.high
 
     def volume(self, held: _Design) -> Any:
-        """log det of the map from the coordinates J to an orthonormal basis of the range."""
+        """log det of the map from the coordinates J to an orthonormal basis of the range.
+
+        Parameters
+        ----------
+        held : ExactDesign
+            A design, read exactly.
+
+        Returns
+        -------
+        flint.arb
+            A ball; zero where the arms span.
+        """
         return ball(0.0) if held.dependence is None else _logarithm(held.dependence.volume())
 
     def unreached_arm(self, held: _Design) -> bool:
-        """Whether an arm that may have weight lies outside the span of what is measured."""
+        """Whether an arm that may have weight lies outside the span of what is measured.
+
+        Parameters
+        ----------
+        held : ExactDesign
+            A design, read exactly.
+
+        Returns
+        -------
+        bool
+            False where the design measures all coordinates.
+        """
         dependence = held.dependence
         return dependence is not None and dependence.first_outside(self.exact.arms, self._allowed) is not None
 
@@ -258,7 +449,18 @@ class Prover:
         return {}
 
     def moments(self, held: _Design) -> Moments | None:
-        """M of an average variance, or None where the design does not measure it."""
+        """M of an average variance.
+
+        Parameters
+        ----------
+        held : ExactDesign
+            A design, read exactly.
+
+        Returns
+        -------
+        Moments or None
+            None where the design does not measure M.
+        """
         moments = self._moments.get(bits())
         if moments is None:
             moments = read_moments(self.canonical.problem, held.dependence, self._scale)

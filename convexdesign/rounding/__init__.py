@@ -1,7 +1,5 @@
 """From weights to whole numbers of pulls, on arrays in whitened coordinates; every result is re-evaluated."""
 
-from typing import Any
-
 from convexdesign.criteria.average import AverageVariance
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.log_det import Volume
@@ -13,6 +11,7 @@ from convexdesign.criteria.worst_target import (
     Targets,
     TransformedTargets,
 )
+from convexdesign.deprecation import renamed
 from convexdesign.rounding.apportionment import apportion, round_up
 from convexdesign.rounding.count_limits import Limits, limits
 from convexdesign.rounding.local_exchange import exchange
@@ -46,12 +45,5 @@ __all__ = [
     "sparsify",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "RoundedDesign":
-        import warnings
-
-        message = "Whole is deprecated since version 0.2 and will be removed in 0.4: use RoundedDesign"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return RoundedDesign
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+RENAMED = {"Whole": RoundedDesign}
+__getattr__ = renamed(__name__, RENAMED, since="0.2", removed="0.4")

@@ -28,13 +28,37 @@ def whole_weights(weights: Floats) -> tuple[list[int], int]:
 
 
 def round_up(weights: Floats, bounds: Limits) -> Counts:
-    """n_i = ceil(N w_i), raised to min_counts: what the paper's algorithms pull; shape (n,), int64.
+    """n_i = ceil(N w_i), raised to min_counts: what the paper's algorithms pull.
 
     Guarantee: with w read exactly and divided by its exact sum, n_i >= N w_i for every arm, hence M(n) >= N A(w) and
     every variance is at most that of the weights divided by N; without min_counts at most N + |support| pulls.
-    Raises InputError where a cap is in the way, since the guarantee would be lost.
 
-    Source: Weltz et al. (2023), section 4 (the algorithms' CEIL), after Fiez et al. (2019).
+    Parameters
+    ----------
+    weights : array of shape (n,)
+        Nonnegative; their sum need not be one.
+    bounds : Limits
+        N, and the least and the most pulls of every arm.
+
+    Returns
+    -------
+    array of int64, shape (n,)
+        The counts.
+
+    Raises
+    ------
+    InputError
+        Where a cap is in the way, since the guarantee would be lost.
+
+    References
+    ----------
+    Weltz et al. (2023), section 4 (the algorithms' CEIL), after Fiez et al. (2019).
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import limits, round_up
+    >>> round_up(np.array([0.25, 0.75]), limits(5, 2)).tolist()
+    [2, 4]
     """
     support = np.flatnonzero(weights > 0)
     m, S = whole_weights(weights[support])
@@ -64,7 +88,32 @@ def apportion(weights: Floats, bounds: Limits) -> Counts:
     and the left side is at least N - l.) For N < l the lightest arms are dropped. Limits are kept by leaving arms at
     them out of the adjustment; arms without weight are used only when all others are at their caps.
 
-    Source: Pukelsheim and Rieder (1992), Efficient rounding of approximate designs.
+    Parameters
+    ----------
+    weights : array of shape (n,)
+        Nonnegative; their sum need not be one.
+    bounds : Limits
+        N, and the least and the most pulls of every arm.
+
+    Returns
+    -------
+    array of int64, shape (n,)
+        Counts with the sum N.
+
+    Raises
+    ------
+    InputError
+        Where the least counts leave no room for N pulls.
+
+    References
+    ----------
+    Pukelsheim and Rieder (1992), Efficient rounding of approximate designs.
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import apportion, limits
+    >>> apportion(np.array([0.2, 0.8]), limits(5, 2)).tolist()
+    [1, 4]
     """
     N = bounds.total
     support = np.flatnonzero(weights > 0)

@@ -27,7 +27,15 @@ LEAST_PREFERENCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """lower <= counts <= upper, entry by entry, both int64 of shape (n,); an arm without a cap has upper = total."""
+    """lower <= counts <= upper, entry by entry, with one total.
+
+    Parameters
+    ----------
+    total : int
+        The number of pulls.
+    lower, upper : array of int64, shape (n,)
+        The least and the most pulls of every arm; an arm without a cap has upper = total.
+    """
 
     total: int
     lower: Counts
@@ -42,10 +50,33 @@ class Limits:
 def limits(
     total: int | float, n_arms: int, min_counts: ArrayLike | None = None, max_counts: ArrayLike | None = None
 ) -> Limits:
-    """Checked limits for `total` pulls over `n_arms` arms; scalars apply to every arm.
+    """Checked limits for `total` pulls over `n_arms` arms.
 
-    Raises InputError naming the arm and the value: a negative or fractional count, a minimum above its maximum, or
-    limits that no `total` pulls can meet.
+    Parameters
+    ----------
+    total : int
+        The number of pulls, at most 2^53.
+    n_arms : int
+        The number of arms.
+    min_counts, max_counts : int or array_like of shape (n_arms,), optional
+        The least and the most pulls of every arm; a scalar applies to all.
+
+    Returns
+    -------
+    Limits
+        What the counts must respect.
+
+    Raises
+    ------
+    InputError
+        Naming the arm and the value: a negative or fractional count, a minimum above its maximum, or limits that no
+        `total` pulls can meet.
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import limits
+    >>> limits(10, 3, max_counts=[4, 20, 6]).upper.tolist()
+    [4, 10, 6]
     """
     total = whole_total(total)
     lower, upper = count_limits(n_arms, min_counts, max_counts)

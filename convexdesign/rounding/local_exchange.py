@@ -31,14 +31,44 @@ def exchange(
     max_moves: int = 300,
     rng: np.random.Generator | None = None,
 ) -> Counts:
-    """Counts (n,) with the same total and a criterion no larger than that of the given ones; within the limits.
+    """Counts with the same total and a criterion no larger than that of the given ones, within the limits.
 
-    arms (n, r) or groups (n, k, r); counts (n,) with nonsingular information; prior (r, r) TOTAL information held. Each
-    move is the best swap of one pull, evaluated on the true criterion by rank-two updates; replicates are allowed.
-    Beyond the first, a start moves a few pulls of the best design so far at random and descends again (rng, fixed by
-    default).
+    Each move is the best swap of one pull, evaluated on the true criterion by rank-two updates; replicates are allowed. Beyond
+    the first, a start moves a few pulls of the best design so far at random and descends again.
 
-    Source: Fedorov (1972), Theory of Optimal Experiments; Mitchell (1974); restarts as in iterated local search.
+    Parameters
+    ----------
+    arms : array of shape (n, r) or (n, k, r)
+        Whitened arms, or groups of k responses.
+    counts : array of int64, shape (n,)
+        Counts with nonsingular information.
+    bounds : Limits
+        The total, and the least and the most pulls of every arm.
+    criterion : MatrixCriterion
+        The function phi.
+    prior : array of shape (r, r), optional
+        The TOTAL information held besides these pulls.
+    starts : int
+        How many descents.
+    max_moves : int
+        The most swaps of one descent.
+    rng : numpy.random.Generator, optional
+        Of the further starts; fixed by default.
+
+    Returns
+    -------
+    array of int64, shape (n,)
+        The counts.
+
+    References
+    ----------
+    Fedorov (1972), Theory of Optimal Experiments; Mitchell (1974); restarts as in iterated local search.
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import Volume, exchange, limits
+    >>> exchange(np.eye(2), np.array([1, 5]), limits(6, 2), Volume(np.eye(2))).tolist()
+    [3, 3]
     """
     rng = np.random.default_rng(0) if rng is None else rng
     enough = 1.0 - max(PROGRESS / bounds.total, LEAST_PROGRESS)

@@ -54,7 +54,19 @@ NODE_ROUNDS = 4
 
 @dataclass(frozen=True, eq=False)
 class Proven:
-    """counts (n,) int64; value phi; lower_bound <= phi of every whole-number design within the limits; nodes searched."""
+    """The best counts that were found, and what is proven about all others.
+
+    Parameters
+    ----------
+    counts : array of int64, shape (n,)
+        The counts.
+    value : float
+        The phi of their information.
+    lower_bound : float
+        At most phi of every whole-number design within the limits.
+    nodes : int
+        How many boxes of counts were looked at.
+    """
 
     counts: Counts
     value: float
@@ -81,12 +93,49 @@ def prove_optimal(
 ) -> Proven:
     """The counts with the smallest phi(prior + sum_i n_i u_i u_i') among all with this total and these limits.
 
-    arms (n, r) or groups (n, l, r); start (n,) feasible counts, best found by exchange; rows: R n <= b besides the limits;
-    prior (r, r) TOTAL information held. Singular information counts with its value on its range where all that is wanted lies
-    in it. Ends when the proven gap is at most tol or after time_limit seconds, with the gap proven by then.
+    Singular information counts with its value on its range where all that is wanted lies in it.
 
-    Raises ConvexDesignError when highspy is not installed (extra `exact`).
-    Source: Duran and Grossmann (1986), Quesada and Grossmann (1992), outer approximation.
+    Parameters
+    ----------
+    arms : array of shape (n, r) or (n, l, r)
+        Whitened arms, or groups of l responses.
+    start : array of int64, shape (n,)
+        Feasible counts, best found by exchange.
+    bounds : Limits
+        The total, and the least and the most pulls of every arm.
+    criterion : MatrixCriterion
+        The function phi.
+    prior : array of shape (r, r), optional
+        The TOTAL information held besides these pulls.
+    rows : Inequalities, optional
+        R n <= b besides the limits.
+    tol : float
+        The search ends when the proven gap is at most this.
+    time_limit : float
+        Or after so many seconds, with the gap proven by then.
+    tell : callable, optional
+        Told the least value so far and the bound proven (0 for none), now and then.
+
+    Returns
+    -------
+    Proven
+        The counts, their value and the bound.
+
+    Raises
+    ------
+    ConvexDesignError
+        When highspy is not installed (extra `exact`).
+
+    References
+    ----------
+    Duran and Grossmann (1986), Quesada and Grossmann (1992), outer approximation.
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import Volume, limits, prove_optimal
+    >>> proven = prove_optimal(np.eye(2), np.array([1, 4]), limits(5, 2), Volume(np.eye(2)))
+    >>> sorted(proven.counts.tolist()), proven.gap <= 1e-6
+    ([2, 3], True)
     """
     deadline = time.monotonic() + time_limit
     search = _Search(arms, start, bounds, rows, criterion, prior, tol, deadline)

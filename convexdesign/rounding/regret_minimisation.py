@@ -18,8 +18,23 @@ STEPWISE = 10_000
 
 
 def regret_guarantee(rank: int, total: int) -> float:
-    """(1 - sqrt(2 (r - sqrt r) / K))^2, K = min(N, 10,000): the least efficiency of `regret`; 0 if K <= 2 (r - sqrt r).
+    """The least efficiency of `regret`: (1 - sqrt(2 (r - sqrt r) / K))^2 with K = min(N, 10,000); 0 if K <= 2 (r - sqrt r).
 
+    Parameters
+    ----------
+    rank : int
+        The dimension r of the range of the arms.
+    total : int
+        The number N of pulls.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import regret_guarantee
     >>> round(regret_guarantee(4, 100), 4)
     0.64
     """
@@ -28,10 +43,9 @@ def regret_guarantee(rank: int, total: int) -> float:
 
 
 def regret(arms: Floats, weights: Floats, bounds: Limits, prior: Floats | None = None) -> Counts:
-    """N pulls, each the arm with the largest gain for a follow-the-regularised-leader player; shape (n,), int64.
+    """N pulls, each the arm with the largest gain for a follow-the-regularised-leader player.
 
-    arms (n, r) or groups (n, k, r), whose zz' is a sum; weights (n,) sum to one; prior (r, r) is the TOTAL information
-    held. In coordinates z where prior/N + sum_i w_i z_i z_i' = I, with B = c I + alpha S, S the information so far, c
+    In coordinates z where prior/N + sum_i w_i z_i z_i' = I, with B = c I + alpha S, S the information so far, c
     such that tr B^-2 = 1, and h = prior/N, one pull goes to the arm of
 
         max (z'B^-2 z + tr B^-2 h) / (1 + alpha (z'B^-1 z + tr B^-1 h)).
@@ -45,8 +59,32 @@ def regret(arms: Floats, weights: Floats, bounds: Limits, prior: Floats | None =
 
     More than K = 10,000 pulls: N - K of them in proportion to the weights, and the guarantee is that of K.
 
-    Source: after Allen-Zhu, Li, Singh and Wang (2017), Near-optimal design of experiments via regret minimization;
-    repeated pulls are allowed here, which makes the constants explicit.
+    Parameters
+    ----------
+    arms : array of shape (n, r) or (n, k, r)
+        Whitened arms, or groups of k responses, whose zz' is a sum.
+    weights : array of shape (n,)
+        Nonnegative, with the sum one.
+    bounds : Limits
+        N, and the least and the most pulls of every arm.
+    prior : array of shape (r, r), optional
+        The TOTAL information held besides the N pulls.
+
+    Returns
+    -------
+    array of int64, shape (n,)
+        Counts with the sum N.
+
+    References
+    ----------
+    After Allen-Zhu, Li, Singh and Wang (2017), Near-optimal design of experiments via regret minimization; repeated pulls are
+    allowed here, which makes the constants explicit.
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import limits, regret
+    >>> regret(np.eye(2), np.array([0.5, 0.5]), limits(6, 2)).tolist()
+    [3, 3]
     """
     if bounds.total > STEPWISE + np.count_nonzero(weights):
         return _proportional_part(arms, weights, bounds, prior)

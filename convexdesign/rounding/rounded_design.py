@@ -55,10 +55,20 @@ class Method(Enum):
 
 @dataclass(frozen=True, eq=False)
 class RoundedDesign:
-    """A whole-number design: counts (n,) int64, their total, and the information they give (prior included).
+    """A whole-number design, and the information it gives.
 
-    method: the one that found the counts. lower_bound: for `optimal`, a proven bound on phi over every whole-number
-    design with this total and these limits, otherwise None; optimality_gap = value / lower_bound - 1.
+    Parameters
+    ----------
+    counts : array of int64, shape (n,)
+        Pulls of every arm.
+    method : Method
+        The one that found the counts.
+    information : array of shape (r, r)
+        Of the counts, with what is held besides.
+    criterion : MatrixCriterion
+        The function phi.
+    lower_bound : float, optional
+        For `optimal`, a proven bound on phi over every whole-number design with this total and these limits.
     """
 
     counts: Counts
@@ -69,6 +79,7 @@ class RoundedDesign:
 
     @property
     def total(self) -> int:
+        """How many pulls."""
         return int(self.counts.sum())
 
     @cached_property
@@ -78,6 +89,7 @@ class RoundedDesign:
 
     @property
     def optimality_gap(self) -> float | None:
+        """value / lower_bound - 1, infinite where nothing was proven; None without a bound."""
         if self.lower_bound is None:
             return None
         # Where time ran out before anything was proven, the bound is zero.
@@ -100,20 +112,50 @@ def round_weights(
     effort: str | float = "quick",
     tell: Tell | None = None,
 ) -> RoundedDesign:
-    """counts (k,) with sum n (for `ceil` at most n + support) whose phi(prior + sum_i n_i u_i u_i') is small.
+    """counts with the sum n (for `ceil` at most n + support) whose phi(prior + sum_i n_i u_i u_i') is small.
 
-    arms (k, r): whitened candidates, rank r together with the prior, or groups (k, l, r) of l responses each; weights
-    (k,), nonnegative, normalised here; prior (r, r): TOTAL information held besides the n pulls. min_counts,
-    max_counts: scalar or (k,). reduce_support=False keeps every arm with weight (where constraints forbid moving weight
-    between arms). rng: starts of the searches, fixed by default; time_limit in seconds, for `optimal` only; effort
-    of `auto` and `optimal`: "quick", "thorough" or seconds, what is spent on descents from many starts; tell: told the least
-    value so far and the bound proven (0 for none), now and then.
+    Parameters
+    ----------
+    arms : array of shape (k, r) or (k, l, r)
+        Whitened candidates, of rank r together with the prior; or groups of l responses each.
+    weights : array of shape (k,)
+        Nonnegative; normalised here.
+    n : int
+        The number of pulls.
+    criterion : MatrixCriterion
+        The function phi.
+    method : Method
+        How; AUTO takes the best of the cheap methods.
+    prior : array of shape (r, r), optional
+        The TOTAL information held besides the n pulls.
+    min_counts, max_counts : int or array_like of shape (k,), optional
+        The least and the most pulls of every arm.
+    reduce_support : bool
+        Whether weight may move between arms; False where constraints forbid it.
+    rng : numpy.random.Generator, optional
+        Of the starts of the searches; fixed by default.
+    time_limit : float
+        Seconds, for `optimal` only.
+    effort : {"quick", "thorough"} or float
+        What `auto` and `optimal` spend on descents from many starts, or seconds.
+    tell : callable, optional
+        Told the least value so far and the bound proven (0 for none), now and then.
 
-    Raises InputError where limits cannot be met, or n pulls cannot estimate what is asked (the least n is named).
+    Returns
+    -------
+    RoundedDesign
+        The counts, re-evaluated.
 
+    Raises
+    ------
+    InputError
+        Where limits cannot be met, or n pulls cannot estimate what is asked (the least n is named).
+
+    Examples
+    --------
     >>> from convexdesign.rounding import Volume, round_weights
-    >>> round_weights(np.eye(2), np.array([0.5, 0.5]), 5, Volume(np.eye(2))).counts.sum()
-    np.int64(5)
+    >>> round_weights(np.eye(2), np.array([0.5, 0.5]), 5, Volume(np.eye(2))).total
+    5
     """
     bounds = limits(n, arms.shape[0], min_counts, max_counts)
     weights = weights / weights.sum()

@@ -20,12 +20,34 @@ GROUPS = 2
 def sparsify(arms: Floats, weights: Floats, prior: Floats | None = None) -> Floats:
     """w' >= 0 with sum_i w'_i (u_i u_i', 1) = sum_i w_i (u_i u_i', 1) and at most r(r+1)/2 + 1 positive entries.
 
-    arms: (n, r) whitened arms, or groups (n, k, r); weights: (n,), nonnegative. The total weight and the information
-    matrix are kept to rounding, hence so is every criterion. A design already within the bound is returned unchanged.
-    `prior` only sets the coordinates in which "to rounding" is measured: those where prior + information is the
-    identity.
+    The total weight and the information matrix are kept to rounding, hence so is every criterion. A design already within the
+    bound is returned unchanged.
 
-    Source: Caratheodory's theorem in the space of pairs (vech(uu'), 1).
+    Parameters
+    ----------
+    arms : array of shape (n, r) or (n, k, r)
+        Whitened arms, or groups of k responses.
+    weights : array of shape (n,)
+        Nonnegative.
+    prior : array of shape (r, r), optional
+        Only sets the coordinates in which "to rounding" is measured: those where prior + information is the identity.
+
+    Returns
+    -------
+    array of shape (n,)
+        The weights w'.
+
+    References
+    ----------
+    Caratheodory's theorem in the space of pairs (vech(uu'), 1).
+
+    Examples
+    --------
+    >>> from convexdesign.rounding import sparsify
+    >>> arms = np.array([[1.0], [1.0], [2.0], [3.0], [4.0]])
+    >>> w = sparsify(arms, np.full(5, 0.2))
+    >>> int(np.count_nonzero(w)), round(float(w @ arms[:, 0] ** 2), 9)
+    (2, 6.2)
     """
     support = np.flatnonzero(weights > 0)
     U, w = arms[support], weights[support].astype(float)

@@ -132,7 +132,7 @@ def verify(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the interval says how well the optimum is known
         reference = solve(problem, tol=RIGOROUS_TOL if rigorous else REFERENCE_TOL)
-    own = prover(reference.canonical)(w, reference.certificate.witness)
+    own = prover(reference.canonical)(w, reference.certificate.dual)
     certificate = stronger(own, reference.certificate, reference.canonical)
     if rigorous:
         prices = None if counts is None else problem.costs
@@ -209,9 +209,9 @@ def _rigorous(
             "the constraints leave some arms no weight but for rounding, and with them the range that log det is over; "
             "give these arms max_weight 0 for a proof"
         )
-    witness = certificate.witness
-    targets = np.empty(0, dtype=np.intp) if witness is None else witness.targets
-    vectors = np.empty((0, problem.arms.d)) if witness is None else witness.vectors
+    dual = certificate.dual
+    targets = np.empty(0, dtype=np.intp) if dual is None else dual.targets
+    vectors = np.empty((0, problem.arms.d)) if dual is None else dual.vectors
     with precision():
         proofs = Prover(canonical.plain, problem.weight_set, targets, vectors)
         own = proofs.prove(ExactWeights.of(given, prices))

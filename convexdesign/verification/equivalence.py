@@ -13,9 +13,9 @@ import numpy as np
 
 from convexdesign.criteria import Evaluation, oracle_of
 from convexdesign.criteria.sensitivities import Sensitivities
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats
-from convexdesign.witness import DualCertificate
 
 __all__ = ["Sensitivities", "sensitivities", "unmeasured_shares"]
 

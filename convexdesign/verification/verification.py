@@ -161,7 +161,7 @@ class Verification:
             time_limit=time_limit,
             effort=effort,
             progress=progress,
-            witness=self.certificate.witness,
+            dual=self.certificate.dual,
         )
 
     @property
@@ -385,7 +385,7 @@ class Verification:
             shares = unmeasured_shares(self._canonical, self._evaluation)
             title = f"{self._unmeasured} is not measured"
             return plot_unmeasured(shares, self.weights, positions, names=names, title=title, ax=ax)
-        found = sensitivities(self._canonical, self._evaluation, self.reference.certificate.witness)
+        found = sensitivities(self._canonical, self._evaluation, self.reference.certificate.dual)
         return plot_equivalence(found.values, self.weights, positions, bound=found.bound, names=names, ax=ax)
 
     def summary(self, tol: float = 1e-6) -> str:

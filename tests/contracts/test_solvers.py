@@ -115,13 +115,13 @@ def check(design, arms, variance, targets, slack=1e-9):
     assert abs(w.sum() - 1) < 1e-12
     value = minimax_value(arms, variance, targets, w)
     assert design.value == pytest.approx(value, rel=1e-7)
-    witness = design.certificate.witness
-    if witness is None:  # Kiefer-Wolfowitz: the value is s^2 rank, which no design can beat
+    dual = design.certificate.dual
+    if dual is None:  # Kiefer-Wolfowitz: the value is s^2 rank, which no design can beat
         assert design.problem.is_kiefer_wolfowitz
         bound = design.problem.common_variance * design.canonical.rank
     else:
-        aims = design.problem.targets.take(witness.targets)
-        bound = minimax_bound(arms, variance, witness.vectors, aims)
+        aims = design.problem.targets.take(dual.targets)
+        bound = minimax_bound(arms, variance, dual.vectors, aims)
     assert design.lower_bound == pytest.approx(bound, rel=1e-9)
     assert bound <= value * (1 + slack)
     if design.status is cd.Status.CERTIFIED:
@@ -189,12 +189,12 @@ def test_adversarial_problems_never_give_a_false_certificate(make, count, method
         value = minimax_value(case.arms, case.variance, case.targets, design.weights)
         if design.status is cd.Status.CERTIFIED:
             certified += 1
-            witness = design.certificate.witness
-            if witness is None:
+            dual = design.certificate.dual
+            if dual is None:
                 bound = design.problem.common_variance * design.canonical.rank
             else:
-                aims = design.problem.targets.take(witness.targets)
-                bound = minimax_bound(case.arms, case.variance, witness.vectors, aims)
+                aims = design.problem.targets.take(dual.targets)
+                bound = minimax_bound(case.arms, case.variance, dual.vectors, aims)
             assert value <= bound * (1 + 1.05e-6), (seed, case.name, value / bound - 1)
     assert certified >= 0.99 * count
 

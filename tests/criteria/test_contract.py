@@ -10,6 +10,7 @@ from convexdesign.certificate import vector_bound
 from convexdesign.criteria import TABLE, oracle_of
 from convexdesign.criteria.exchange import inverse_factor
 from convexdesign.criteria.worst_target import SphereTargets
+from convexdesign.dual_certificate import DualCertificate
 from convexdesign.evaluation import evaluate
 from convexdesign.frankwolfe import interior_point
 from convexdesign.problem import canonicalise
@@ -18,7 +19,6 @@ from convexdesign.rigorous import prove
 from convexdesign.roundoff import value_error
 from convexdesign.solving import METHODS, takes
 from convexdesign.verification.equivalence import sensitivities
-from convexdesign.witness import DualCertificate
 
 RNG = np.random.default_rng(11)
 N, D = 7, 3
@@ -104,7 +104,7 @@ def test_the_derivative_is_that_of_differences(name):
 @each
 def test_no_arm_exceeds_the_bound_at_an_optimum(name):
     design = cd.solve(PROBLEMS[name], tol=1e-9)
-    found = sensitivities(design.canonical, evaluate(design.canonical, design.weights), design.certificate.witness)
+    found = sensitivities(design.canonical, evaluate(design.canonical, design.weights), design.certificate.dual)
     # Values are off by the gap; sensitivities, of first order in the weights, by its root.
     assert found.values.max() <= found.bound * (1.0 + 1e-4)
 

@@ -39,7 +39,7 @@ def test_every_line_of_history_is_proven(method, name):
     outcome = classic(method, canonical, max_iter=40)
     assert outcome.ended is cd.Status.ITERATION_LIMIT
     assert len(outcome.stats.history) == outcome.stats.iterations == 40
-    certificate = certify(canonical, outcome.weights, outcome.witness)
+    certificate = certify(canonical, outcome.weights, outcome.dual)
     assert certificate.gap <= min(line.gap for line in outcome.stats.history) * (1 + 1e-6) + 1e-12
     # No bound in the history passes the optimum.
     optimum = cd.solve(problems()[name], tol=1e-9)
@@ -79,7 +79,7 @@ def test_vanilla_stalls_on_a_maximum_of_variances():
 def test_as_few_arms_as_dimensions_keep_their_span(method):
     canonical = canonicalise(P.xy_allocation([[1.0, 0.0], [1.0, 1e-3]]))
     outcome = classic(method, canonical, max_iter=200)
-    assert np.isfinite(certify(canonical, outcome.weights, outcome.witness).gap)
+    assert np.isfinite(certify(canonical, outcome.weights, outcome.dual).gap)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -70,7 +70,7 @@ def test_large_and_small_paths_certify_alike(kind, shape, monkeypatch):
     for seed in range(3):
         canonical = canonicalise(a_problem(kind, 300, 4, seed, shape))
         outcome = frank_wolfe(canonical, tol=1e-6, tuning=SMALL)
-        certificate = certify(canonical, outcome.weights, outcome.witness)
+        certificate = certify(canonical, outcome.weights, outcome.dual)
         assert outcome.ended is None
         assert certificate.gap <= 1.01e-6, (kind, shape, seed)
         # Fifteen candidates are outdated soon, but not at every step.
@@ -90,7 +90,7 @@ def test_large_and_small_paths_certify_alike(kind, shape, monkeypatch):
 def test_certifies_any_tolerance(kind, shape, n, d, seed, tol, whole):
     canonical = canonicalise(a_problem(kind, n, d, seed, shape))
     outcome = frank_wolfe(canonical, tol=tol, tuning=Tuning() if whole else Tuning(whole=0))
-    certificate = certify(canonical, outcome.weights, outcome.witness)
+    certificate = certify(canonical, outcome.weights, outcome.dual)
     assert certificate.gap <= 1.01 * tol + 1e-11
     assert outcome.weights.sum() == pytest.approx(1)
     assert (outcome.weights >= 0).all()
@@ -102,7 +102,7 @@ def test_history_is_in_the_users_units_and_ends_at_the_answer(kind):
     seen = []
     outcome = frank_wolfe(canonical, report=seen.append)
     assert tuple(seen) == outcome.stats.history
-    certificate = certify(canonical, outcome.weights, outcome.witness)
+    certificate = certify(canonical, outcome.weights, outcome.dual)
     assert seen[-1].value == pytest.approx(certificate.value, rel=2e-6, abs=2e-6)
     assert seen[-1].bound == pytest.approx(certificate.bound, rel=2e-6, abs=2e-6)
     assert seen[-1].iteration == outcome.stats.iterations
@@ -123,7 +123,7 @@ def test_limits_are_kept_and_the_best_design_so_far_returned(kind):
     outcome = frank_wolfe(canonical, tol=1e-12, max_iter=2)
     assert outcome.ended is cd.Status.ITERATION_LIMIT
     assert outcome.stats.iterations <= 2
-    assert np.isfinite(certify(canonical, outcome.weights, outcome.witness).gap)
+    assert np.isfinite(certify(canonical, outcome.weights, outcome.dual).gap)
     assert frank_wolfe(canonical, tol=1e-12, time_limit=1e-9).ended is cd.Status.TIME_LIMIT
 
 

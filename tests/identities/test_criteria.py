@@ -113,9 +113,9 @@ def test_no_vectors_prove_more_than_the_optimum(seed):
     ):
         canonical = canonicalise(problem)
         own = certify(canonical, weights)
-        k = own.witness.vectors.shape[0]
-        noise = rng.standard_normal(own.witness.vectors.shape) * 10.0 ** rng.uniform(-3, 1)
-        for vectors in (own.witness.vectors + noise, noise):
+        k = own.dual.vectors.shape[0]
+        noise = rng.standard_normal(own.dual.vectors.shape) * 10.0 ** rng.uniform(-3, 1)
+        for vectors in (own.dual.vectors + noise, noise):
             bound, _ = vector_bound(canonical, DualCertificate(np.arange(k), vectors), problem.weight_set.support)
             if not np.isfinite(own.value):
                 continue

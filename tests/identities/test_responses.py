@@ -86,7 +86,7 @@ def maximised(kind):
 
 def bound_of(design, kind, arms, covariance, prior=None):
     """The bound that the certificate's vectors prove, from exact sensitivities."""
-    B, chosen = design.certificate.witness.vectors, design.certificate.witness.targets
+    B, chosen = design.certificate.dual.vectors, design.certificate.dual.targets
     B = B / np.abs(B).max()
     held = 0.0 if prior is None else np.einsum("jk,kl,jl->", B, prior, B)
     most = held + independent.sensitivities(arms, covariance, B).max()

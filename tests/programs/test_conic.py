@@ -32,11 +32,11 @@ def differences(items):
 
 
 def proven_gap(arms, targets, outcome, problem, support=np.max):
-    """Value over bound, minus one, from dense formulas; the targets of the witness are the problem's."""
-    witness = outcome.witness
+    """Value over bound, minus one, from dense formulas; the targets of the dual certificate are the problem's."""
+    dual = outcome.dual
     return (
         value(arms, targets, outcome.weights)
-        / bound(arms, problem.targets.take(witness.targets), witness.vectors, support=support)
+        / bound(arms, problem.targets.take(dual.targets), dual.vectors, support=support)
         - 1
     )
 
@@ -197,7 +197,7 @@ def test_a_late_failure_returns_the_best_design_so_far(monkeypatch):
     outcome = solve_conic(canonical)
     gap = proven_gap(X, differences(X), outcome, problem)
     assert 1e-6 < gap < 1.0
-    assert gap == pytest.approx(certify(canonical, outcome.weights, outcome.witness).gap, rel=1e-6)
+    assert gap == pytest.approx(certify(canonical, outcome.weights, outcome.dual).gap, rel=1e-6)
 
 
 def test_ctrl_c_leaves_the_solve(monkeypatch):

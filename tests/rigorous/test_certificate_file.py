@@ -371,6 +371,6 @@ def test_determinants_need_arms_that_span_all_dimensions(tmp_path):
 
 def test_a_target_named_twice_is_refused_by_the_writer():
     design = cd.solve(cd.DesignProblem.a_optimal(np.eye(2)))
-    witness = design.certificate.witness
+    dual = design.certificate.dual
     with pytest.raises(cd.InputError, match="named twice"):
-        certify(design.canonical, design.weights, np.zeros(2, dtype=np.intp), witness.vectors)
+        certify(design.canonical, design.weights, np.zeros(2, dtype=np.intp), dual.vectors)

@@ -23,7 +23,7 @@ def no_windows():
 
 def drawn(v):
     """Sensitivities and bound, by the function that the plot is made from."""
-    found = sensitivities(v.reference.canonical, v._evaluation, v.reference.certificate.witness)
+    found = sensitivities(v.reference.canonical, v._evaluation, v.reference.certificate.dual)
     return found.values, found.bound
 
 

@@ -81,7 +81,7 @@ def test_sensitivities_prove_the_gap(name):
     """At the optimum none exceeds the bound, and the arms with weight reach it."""
     problem = PROBLEMS[name]
     design = cd.solve(problem, tol=1e-10)
-    found = sensitivities(design.canonical, evaluate(design.canonical, design.weights), design.certificate.witness)
+    found = sensitivities(design.canonical, evaluate(design.canonical, design.weights), design.certificate.dual)
     assert found.values.max() == pytest.approx(found.bound, rel=1e-5)
     heavy = design.weights > 1e-3
     np.testing.assert_allclose(found.values[heavy], found.bound, rtol=1e-4)

@@ -45,7 +45,7 @@ class DualCertificate:
 
     @classmethod
     def found(cls, canonical: Canonical, targets: Indices, vectors: Floats) -> DualCertificate:
-        """A witness from vectors (k, r) in the coordinates of `canonical.problem`."""
+        """A dual certificate from vectors (k, r) in the coordinates of `canonical.problem`."""
         if canonical.restatement is None:
             return cls(targets, vectors)
         return cls(targets, *in_two_parts(vectors, canonical.restatement.basis.T))
