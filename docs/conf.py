@@ -29,6 +29,7 @@ extensions = [
     "api_pages",
     "command_line_page",
     "gallery_pages",
+    "downloads",
     "local_mathjax",
 ]
 exclude_patterns = ["_build", "_ext", "**/README.md"]
@@ -90,6 +91,10 @@ html_theme = "pydata_sphinx_theme"
 html_title = "convexdesign"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+# Notebooks, scripts and data beside the pages they belong to, written by _ext.
+DOWNLOADS = DOCS / "_build" / "downloads"
+DOWNLOADS.mkdir(parents=True, exist_ok=True)
+html_extra_path = ["_build/downloads"]
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
@@ -99,7 +104,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "show_toc_level": 2,
     # Pages of tables need the room; their headings are few.
     "secondary_sidebar_items": {

@@ -29,6 +29,7 @@ from convexdesign.plotting.identification import (
     rounds_data,
     variances_data,
 )
+from convexdesign.plotting.maps import MapData, map_data, plot_map
 from convexdesign.plotting.palette import OKABE_ITO
 from convexdesign.plotting.plane import ElfvingData, EllipseData, elfving_data, ellipse_data, plot_elfving, plot_ellipse
 from convexdesign.plotting.sequences import plot_sequences
@@ -41,6 +42,7 @@ __all__ = [
     "ElfvingData",
     "EllipseData",
     "EquivalenceData",
+    "MapData",
     "RoundsData",
     "VariancesData",
     "allocation_data",
@@ -49,6 +51,7 @@ __all__ = [
     "elfving_data",
     "ellipse_data",
     "equivalence_data",
+    "map_data",
     "new_axes",
     "plot_allocation",
     "plot_comparison",
@@ -56,6 +59,7 @@ __all__ = [
     "plot_elfving",
     "plot_ellipse",
     "plot_equivalence",
+    "plot_map",
     "plot_rounds",
     "plot_sequences",
     "plot_unmeasured",

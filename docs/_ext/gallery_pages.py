@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from command_line_page import output_of
+from downloads import files_of
 from written import write_pages
 
 __all__ = ["Entry", "entry", "index"]
@@ -55,6 +58,37 @@ CRITERION_LATEX = {
     "i-optimal": r"\min_w\; \frac1k \sum_{v} v^\top A(w)^{+} v",
     "average-variance": r"\min_w\; \operatorname{tr}\left(A(w)^{+} M\right)",
     "e-optimal": r"\max_w\; \lambda_{\min}\left(A(w)\right)",
+    "phi2-optimal": r"\min_w\; \operatorname{tr} A(w)^{-2}",
+}
+
+# The index: what a reader looks for, and the problems about it. Every problem of the library has one place here.
+TOPICS = {
+    "Curves: a line, a parabola, a cubic": (
+        "line-d line-d-with-centre line-i parabola-d parabola-g parabola-a parabola-e parabola-i parabola-ds "
+        "parabola-curvature parabola-average parabola-extrapolation parabola-d-capped cubic-d"
+    ),
+    "Two or more factors, and mixtures": ("grid-3x3-d grid-3x3-a grid-3x3-interaction factorial-2x2x2-d mixture-d"),
+    "Comparing treatments": (
+        "simplex-xy star-with-noise control-average four-means-in-two-groups plots-in-pairs-xy basis-g-with-noise "
+        "hexagon-xy soare-xy random-xy two-arms-c three-instruments-phi2"
+    ),
+    "Prices, rations, and what is known already": (
+        "basis-a-with-costs basis-g-with-costs two-arms-capped two-arms-followed-up two-means-with-information"
+    ),
+    "Sensors": "boyd-vandenberghe-d boyd-vandenberghe-a boyd-vandenberghe-e",
+    "Several responses from every run": "dose-two-responses-d dose-temperature-elsewhere",
+    "Which arm is best": (
+        "soare-best-arm soare-best-arm-equal-noise experiment-1-xy experiment-1-best-arm "
+        "experiment-1-best-arm-equal-noise experiment-2-xy experiment-2-best-arm experiment-2-best-arm-equal-noise "
+        "experiment-3-xy experiment-3-best-arm experiment-3-best-arm-equal-noise"
+    ),
+    "Which arms exceed a threshold": (
+        "soare-level-set experiment-1-level-set experiment-1-level-set-allocation experiment-2-level-set "
+        "experiment-2-level-set-allocation experiment-3-level-set experiment-3-level-set-allocation"
+    ),
+    "How the noise depends on the arm": (
+        "circle-variance plus-minus-one-variance square-variance two-spheres-variance"
+    ),
 }
 
 # Said where an arm is a matrix.
@@ -63,15 +97,17 @@ INFORMATION = r", \qquad A(w) = \sum_i w_i\, X_i S_i^{-1} X_i^\top"
 
 @dataclass(frozen=True)
 class Entry:
-    """One problem solved: its page, its picture (SVG), and what the index says about it."""
+    """One problem solved: its page, its picture (SVG), what the index says about it, and what may be taken away."""
 
     name: str
     title: str
     kind: str
     page: str
     picture: bytes
+    thumbnail: bytes
     alt: str
     value: float
+    downloads: dict[str, str | bytes]
 
 
 def entry(path: Path) -> Entry:
@@ -83,12 +119,12 @@ def entry(path: Path) -> Entry:
     design, printed = run(code)
     if design.status.name != "CERTIFIED":
         raise RuntimeError(f"{stated.name}: {design.status.name}, gap {design.gap:g}")
-    picture, alt = draw(stated, design)
+    picture, thumbnail, alt = draw(stated, design)
     lines = [
         f"# {stated.title}",
         "",
         "```{div} statement",
-        stated.statement,
+        typeset(stated.statement),
         "```",
         "",
         f"This is the problem `{stated.name}` of the library, of the kind `{stated.kind}`:",
@@ -128,7 +164,10 @@ def entry(path: Path) -> Entry:
         "```",
         "",
     ]
-    return Entry(stated.name, stated.title, stated.kind, "\n".join(lines), picture, alt, design.value)
+    downloads = to_take_away(stated, design)
+    return Entry(
+        stated.name, stated.title, stated.kind, "\n".join(lines), picture, thumbnail, alt, design.value, downloads
+    )
 
 
 def run(code: str) -> tuple[Any, str]:
@@ -144,6 +183,58 @@ def steady(text: str) -> str:
     """The output of a command without its time, which differs at every build."""
     kept = [line.split(" in ")[0] if line.startswith("method") else line for line in text.rstrip().splitlines()]
     return "\n".join(kept)
+
+
+# ------------------------------------------------------------------- to take away
+
+
+def to_take_away(stated: Any, design: Any) -> dict[str, str | bytes]:
+    """Notebook and script that read the problem's file from their own folder, that file with all it reads, and a table."""
+    text = "\n".join(
+        [
+            "---",
+            "file_format: mystnb",
+            "---",
+            f"# {stated.title}",
+            "",
+            stated.statement.strip(),
+            "",
+            f"$$ {criterion_latex(stated.kind)}{INFORMATION if design.problem.responses > 1 else ''} $$",
+            "",
+            *cell(
+                CODE.format(name=stated.name)
+                .replace(f'find("{stated.name}")', f'"{stated.path.name}"')
+                .replace("import find, load_problem", "import load_problem")
+            ),
+            "Where it measures, and a picture.",
+            "",
+            *cell("print(design.to_frame().query('weight > 0').to_string(index=False))"),
+            *cell("design.plot();"),
+            "Any other weights can be judged, with a proof: here, equal ones.",
+            "",
+            *cell("n = problem.n_arms\nprint(cd.verify(problem, [1 / n] * n))"),
+        ]
+    )
+    files = files_of(f"gallery/{stated.name}", text, stated.path.parent)
+    for other in re.findall(r'"([\w.-]+\.(?:csv|npy))"', stated.path.read_text(encoding="utf-8")):
+        files[other] = (stated.path.parent / other).read_bytes()
+    return files | {f"{stated.name}.csv": table_of(stated, design)}
+
+
+def cell(code: str) -> list[str]:
+    return ["```{code-cell}", code, "```", ""]
+
+
+def table_of(stated: Any, design: Any) -> str:
+    """The arms with their coordinates and weights, as a spreadsheet reads them."""
+    import pandas as pd
+
+    frame = design.to_frame()
+    X = np.asarray(stated.arms.values, dtype=float)
+    if X.ndim == 2:
+        columns = stated.arms.columns or [f"x{k + 1}" for k in range(X.shape[1])]
+        frame = pd.concat([frame, pd.DataFrame(X, columns=list(columns), index=frame.index)], axis=1)
+    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 # ------------------------------------------------------------------- pieces of a page
@@ -174,7 +265,7 @@ def answer(stated: Any, design: Any) -> list[str]:
     lines += ["", f"The optimum is {side} the bound, so the relative gap is at most {max(design.gap, 0):.1e}."]
     if known is not None:
         lines += ["", f"*Where the known value comes from.* {' '.join(known.source.split())}"]
-    return [text_safe(line) if line.startswith("*Where") else line for line in lines]
+    return [typeset(text_safe(line)) if line.startswith("*Where") else line for line in lines]
 
 
 def weights(design: Any) -> list[str]:
@@ -286,21 +377,38 @@ def text_safe(text: str) -> str:
     return head + sep + rest
 
 
+def typeset(text: str) -> str:
+    """Powers and indices of a problem's words as such: 4^-3, x_i, and sqrt 2."""
+    text = re.sub(r"\^(?:\((-?[\w/]+)\)|(-?\d+|[a-z*+]))(?![\w^])", power, text)
+    index = r"(?<![\w`])(sum|max|min|[A-Za-z])\\?_([a-z0-9]|\d\d)(?![\w`])"
+    text = re.sub(index, lambda f: f"{'Σ' if f[1] == 'sum' else f[1]}<sub>{f[2]}</sub>", text)
+    return re.sub(r"\bsqrt (\d+)|\bsqrt\((\d+)\)", lambda f: f"√{f[1] or f[2]}", text)
+
+
+def power(found: re.Match[str]) -> str:
+    return f"<sup>{(found[1] or found[2]).replace('-', '−')}</sup>"
+
+
 # ------------------------------------------------------------------- pictures
 
 
-def draw(stated: Any, design: Any) -> tuple[bytes, str]:
-    """A picture of the design that suits the problem, and a sentence for those who cannot see it."""
-    from convexdesign.plotting import new_axes, plot_allocation, plot_ellipse
+def draw(stated: Any, design: Any) -> tuple[bytes, bytes, str]:
+    """A picture of the design that suits the problem, a small one, and a sentence for those who cannot see it."""
+    from convexdesign.plotting import new_axes, plot_allocation, plot_ellipse, plot_map
 
     problem = design.problem
     X = np.asarray(stated.arms.values, dtype=float)
     vectors = X.ndim == 2 and stated.kind != "variance-g-optimal"
     curve = regression_settings(X) if vectors else None
+    grid = factor_settings(X if X.ndim == 2 else X[:, :, 0]) if stated.kind != "variance-g-optimal" else None
     words = in_words(design)
     if curve is not None:
         ax = plot_curve(design, curve, new_axes((7.0, 4.2)))
         alt = f"Sensitivity of every setting, none above the bound. {words}"
+    elif grid is not None:
+        points, factors = grid
+        ax = plot_map(points, design.weights, factors=factors, ax=new_axes((7.0, 4.6)))
+        alt = f"A map of the settings of two factors, a disc on each that is measured. {words}"
     elif X.shape[1] == 2 and vectors and design.support.size > 1:
         targets = problem.targets.take(np.arange(problem.targets.m)) if problem.targets.m <= 12 else None
         scale = np.ones(len(X)) if problem.noise_variance is None else problem.noise_variance
@@ -311,9 +419,29 @@ def draw(stated: Any, design: Any) -> tuple[bytes, str]:
         of = "measurements" if problem.costs is None else "budget"
         ax = plot_allocation(design.weights, problem.arms.names, share_of=of, ax=new_axes((7.0, 4.2)))
         alt = f"Bars of the weights. {words}"
+    picture = svg(ax.figure)
+    return picture, small(ax.figure), alt.replace("\n", " ")
+
+
+def svg(figure: Any) -> bytes:
     out = io.BytesIO()
-    ax.figure.savefig(out, format="svg", metadata={"Date": None})
-    return out.getvalue(), alt.replace("\n", " ")
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
+
+
+def small(figure: Any) -> bytes:
+    """The picture for the index: without words, which nobody could read there."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_visible(False)
+    for ax in figure.axes:
+        if ax.get_legend() is not None:
+            ax.get_legend().remove()
+        ax.tick_params(length=0, labelbottom=False, labelleft=False)
+        ax.set(xlabel="", ylabel="", title="")
+    figure.set_size_inches(3.6, 2.4)
+    return svg(figure)
 
 
 def in_words(design: Any) -> str:
@@ -329,6 +457,20 @@ def regression_settings(X: Any) -> Any:
         return None
     powers = np.vander(X[:, 1], X.shape[1], increasing=True)
     return X[:, 1] if np.allclose(X, powers, atol=1e-9) else None
+
+
+def factor_settings(X: Any) -> tuple[Any, tuple[str, str]] | None:
+    """Where arms lie that are products of powers of two factors (1, a, b, ...), or of three shares of a mixture; else None."""
+    if X.shape[1] >= 4 and np.all(X[:, 0] == 1) and len(np.unique(X[:, 1:3], axis=0)) > 3:
+        a, b = X[:, 1], X[:, 2]
+        powers = [a**i * b**j for i, j in itertools.product(range(4), repeat=2) if 1 < i + j < 4]
+        rest = [x for x in X[:, 3:].T if np.any(x)]
+        if all(any(np.allclose(x, p, atol=1e-9) for p in powers) for x in rest):
+            return X[:, 1:3], ("first factor", "second factor")
+    if X.shape[1] >= 3 and np.allclose(X[:, :3].sum(axis=1), 1) and np.all(X[:, :3] >= 0) and len(X) > 3:
+        corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+        return X[:, :3] @ corners, ("from the first component to the second", "to the third, at the top")
+    return None
 
 
 def plot_curve(design: Any, settings: Any, ax: Any) -> Any:
@@ -360,26 +502,26 @@ def information_of_interest(design: Any) -> Any:
 
 
 def index(entries: list[Entry]) -> str:
-    from convexdesign.problemfile import KINDS
-
+    """Pictures by topic, each problem once."""
+    found = {e.name: e for e in entries}
+    listed = [name for names in TOPICS.values() for name in names.split()]
+    twice = sorted({name for name in listed if listed.count(name) > 1})
+    lost = sorted(set(found) - set(listed))
+    if twice or lost:
+        raise RuntimeError(f"problems without a topic: {lost}; with several: {twice}")
     lines = [
         "# Gallery",
         "",
-        "Every problem of the library, solved: statement, data, picture, certified value, and the code. Each page is",
-        "made by running what it shows. The files are in `problems/`; `convexdesign problems` lists them.",
+        "Every problem of the library, solved: statement, data, picture, certified value, and the code, to take away as a",
+        "notebook, a script and the data. Each page is made by running what it shows. The files are in `problems/`;",
+        "`convexdesign problems` lists them.",
         "",
     ]
-    for kind, about in KINDS.items():
-        of_kind = [e for e in entries if e.kind == kind]
-        if of_kind:
-            lines += [f"## {kind}", "", f"To {text_safe_start(about.about)}.", "", *cards(of_kind)]
+    for topic, names in TOPICS.items():
+        about = [found[name] for name in names.split() if name in found]
+        if about:
+            lines += [f"## {topic}", "", *cards(about)]
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *(e.name for e in entries), "```", ""])
-
-
-def text_safe_start(about: str) -> str:
-    return about.replace("the general problem: explicit targets", "solve the general problem: targets").replace(
-        "*", r"\*"
-    )
 
 
 def cards(entries: list[Entry]) -> list[str]:
@@ -390,10 +532,10 @@ def cards(entries: list[Entry]) -> list[str]:
             f":link: {e.name}",
             ":link-type: doc",
             "",
-            f"```{{image}} {e.name}.svg",
+            f"```{{image}} {e.name}-small.svg",
             f":alt: {e.alt}",
             "```",
-            f"value {e.value:.6g}",
+            f"{e.kind}, value {e.value:.6g}",
             ":::",
             "",
         ]
@@ -409,7 +551,10 @@ def write(app: Any) -> None:
         entries = [entry(path) for path in paths]
     files: dict[str, str | bytes] = {f"{e.name}.md": e.page for e in entries}
     files |= {f"{e.name}.svg": e.picture for e in entries}
+    files |= {f"{e.name}-small.svg": e.thumbnail for e in entries}
     write_pages(Path(app.srcdir) / "gallery", files | {"index.md": index(entries)})
+    taken = {name: content for e in entries for name, content in e.downloads.items()}
+    write_pages(Path(app.srcdir) / "_build" / "downloads" / "gallery", taken)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from convexdesign.plotting import (
     elfving_data,
     ellipse_data,
     equivalence_data,
+    map_data,
     rounds_data,
     sensitivity,
     variances_data,
@@ -291,3 +292,24 @@ def test_sensitivity_of_several_responses_is_their_sum():
     C = np.linalg.inv(np.einsum("n,nlr,nls->rs", w, groups, groups))
     np.testing.assert_allclose(sensitivity(groups, w), np.einsum("nlr,rs,nls->n", groups, C, groups))
     assert w @ sensitivity(groups, w) == pytest.approx(3)
+
+
+def test_a_map_adds_the_arms_of_one_setting():
+    data = map_data([[1, 0], [0, 0], [1, 0], [0, 5]], [0.1, 0.2, 0.3, 0.4], [1.0, 2.0, 3.0, 4.0])
+    assert data.settings.tolist() == [[0, 0], [0, 5], [1, 0]]
+    np.testing.assert_allclose(data.weights, [0.2, 0.4, 0.4])
+    assert data.values.tolist() == [2.0, 4.0, 3.0]
+    assert sorted(data.labelled.tolist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("points", "values", "message"),
+    [
+        ([[0, 0, 0]], None, "two columns"),
+        ([[0, np.nan]], None, r"settings\[0, 1\] = nan"),
+        ([[0, 0]], [1, 2], "values"),
+    ],
+)
+def test_a_map_refuses_what_it_cannot_place(points, values, message):
+    with pytest.raises(InputError, match=message):
+        map_data(points, [1.0], values)

@@ -24,6 +24,9 @@ DRAWINGS = {
         {"m": ([0, 1], [1.0, 0.1]), "n": ([0, 1], [1.0, 0.5])}, tol=1e-2, title="T", ax=ax
     ),
     "elfving": lambda ax: plotting.plot_elfving([[1, 0], [0.9, 0.4]], [0, 1], title="T", ax=ax),
+    "map": lambda ax: plotting.plot_map(
+        [[a, b] for a in (0, 1) for b in (0, 1)], [0.4, 0, 0.3, 0.3], [1, 2, 3, 4], title="T", ax=ax
+    ),
     "rounds": lambda ax: plotting.plot_rounds([100, 400], [3, 1], n_items=9, burn_in=50, title="T", ax=ax),
     "sequences": lambda ax: plotting.plot_sequences(
         [10, 40], [[-np.inf, -1.0], [0.0, -0.5]], [[np.inf, 1.0], [1.0, 0.5]], ["a", "b"], title="T", ax=ax

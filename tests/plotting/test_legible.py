@@ -40,6 +40,7 @@ FIGURE_3 = pd.DataFrame(
         "times_lower_bound": [1.1, 55.0, 7.333],
     }
 )
+GRID = [[a, b] for a in (-1, 0, 1) for b in (20, 30, 40)]
 NAMES = [f"catalyst {i} at 180 degrees" for i in range(9)]
 
 PICTURES = {
@@ -61,6 +62,8 @@ PICTURES = {
     "one round": lambda ax: plotting.plot_rounds([120], [1], n_items=2, ax=ax),
     "seven rounds": lambda ax: plotting.plot_rounds([100, 700], [5, 1], n_items=8, ax=ax),
     "variances": lambda ax: plotting.plot_variances(RNG.uniform(0.1, 1, 99), error=np.full(99, 0.1), ax=ax),
+    "a map": lambda ax: plotting.plot_map(GRID, [0.25, 0, 0.25, 0, 0, 0, 0.25, 0, 0.25], np.arange(9), ax=ax),
+    "a fine map": lambda ax: plotting.plot_map(np.column_stack([MANY, MANY[::-1]]), MANY, factors=("a", "b"), ax=ax),
     "an ellipse": lambda ax: plotting.plot_ellipse([[1, 0], [0, 1]], [0.5, 0.5], targets=[[1, 1]], ax=ax),
     "Elfving": lambda ax: plotting.plot_elfving([[1, 0], [0, 1]], [1, 1], ax=ax),
     "figure 1": lambda ax: figure_1.draw_complexity(*FIGURE_1, ax),
