@@ -123,9 +123,9 @@ NoiseVariance = Annotated[
     str | None,
     about_problem(
         "--noise-variance",
-        metavar="CSV|NUMBER",
-        help="Variance (not standard deviation) of one measurement: one number for all arms, or a file with one an "
-        "arm. 1 if left out.",
+        metavar="CSV|NUMBER|COLUMN",
+        help="Variance (not standard deviation) of one measurement: one number for all arms, a file with one an arm, or a "
+        "column of the table. 1 if left out.",
     ),
 ]
 Formula = Annotated[
@@ -162,6 +162,10 @@ class ProblemOptions:
         ),
     ] = None
     formula: Formula = None
+    arm_names: Annotated[
+        str | None,
+        about_problem("--arm-names", metavar="COLUMN", help="The column of settings that names the arms (with --formula)."),
+    ] = None
     items: Annotated[
         Path | None, about_problem("--items", metavar="CSV", help="Items, one a row; the arms themselves if left out.")
     ] = None
@@ -170,7 +174,7 @@ class ProblemOptions:
     ] = None
     theta: Annotated[
         str | None,
-        about_problem("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file or numbers."),
+        about_problem("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file, numbers or TERM=NUMBER,..."),
     ] = None
     threshold: Annotated[
         float | None, about_problem("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")
@@ -178,7 +182,9 @@ class ProblemOptions:
     direction: Annotated[
         str | None,
         about_problem(
-            "--direction", metavar="CSV|a,b,...", help="The combination of theta to estimate, for c-optimal."
+            "--direction",
+            metavar="CSV|a,b,...|TERM",
+            help="The combination of theta to estimate, for c-optimal: a file, numbers, a term, or TERM=NUMBER,...",
         ),
     ] = None
     interest: Annotated[
@@ -201,28 +207,36 @@ class ProblemOptions:
         str | None,
         about_problem(
             "--costs",
-            metavar="CSV|NUMBER",
+            metavar="CSV|NUMBER|COLUMN",
             help="The price of one measurement of each arm; the weights become shares of a budget.",
         ),
     ] = None
     min_weight: Annotated[
         str | None,
         about_problem(
-            "--min-weight", metavar="CSV|NUMBER", help="Lower bounds on the weights; 0 for arms not in the file."
+            "--min-weight", metavar="CSV|NUMBER|COLUMN", help="Lower bounds on the weights; 0 for arms not in the file."
         ),
     ] = None
     max_weight: Annotated[
         str | None,
         about_problem(
-            "--max-weight", metavar="CSV|NUMBER", help="Upper bounds on the weights; 1 for arms not in the file."
+            "--max-weight", metavar="CSV|NUMBER|COLUMN", help="Upper bounds on the weights; 1 for arms not in the file."
         ),
     ] = None
     existing_counts: Annotated[
         Path | None,
         about_problem(
             "--existing-counts",
-            metavar="CSV",
+            metavar="CSV|COLUMN",
             help="Measurements already made of each arm; the weights are those of the next --n-new.",
+        ),
+    ] = None
+    existing_design: Annotated[
+        Path | None,
+        about_problem(
+            "--existing-design",
+            metavar="CSV",
+            help="Or the runs already made, one row each (or with a column count), as settings or vectors, also off the list.",
         ),
     ] = None
     prior_information: Annotated[

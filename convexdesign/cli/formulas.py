@@ -21,11 +21,12 @@ __all__ = ["read_listed_settings", "read_settings"]
 
 
 def read_settings(
-    paths: dict[str, Path], formula: str, dialect: dict[str, Any]
+    paths: dict[str, Path], formula: str, dialect: dict[str, Any], names: str | None = None
 ) -> tuple[ModelSpec, dict[str, LabelledVectors]]:
     """The model matrix of each table; columns are the terms, names the settings ("a=1, b=-1") unless a file has names.
 
-    All tables are coded as the arms are: levels of categories, centres and scales are theirs.
+    All tables are coded as the arms are: levels of categories, centres and scales are theirs. names: the column with the
+    names of the arms.
     """
     from convexdesign.arms.read import LabelledVectors
     from convexdesign.tables.factors import read_factors
@@ -36,9 +37,9 @@ def read_settings(
         columns = list(tables["arms"].columns if spec is None else spec.factors)
         matrix = coded(table, columns, paths[name], paths["arms"], spec or formula)
         spec = spec or matrix.spec
-        out[name] = LabelledVectors(
-            np.ascontiguousarray(matrix.to_numpy()), names_of(table), tuple(matrix.columns), matrix=matrix
-        )
+        assert spec is not None
+        called = names_of(table, spec.factors) if name != "arms" or names is None else named_by(table, names, paths[name])
+        out[name] = LabelledVectors(np.ascontiguousarray(matrix.to_numpy()), called, tuple(matrix.columns), matrix=matrix)
     assert spec is not None
     return spec, out
 
@@ -88,9 +89,24 @@ def read_listed_settings(path: Path, arms: Path, formula: str, dialect: dict[str
     return Listing(values.astype(float), (*map(str, matrix.columns), *numbers), labels, str(path), 1)
 
 
-def names_of(table: Factors) -> Sequence[str] | None:
-    """The rows' own names, else their settings where these differ, else none."""
+def names_of(table: Factors, factors: Sequence[str]) -> Sequence[str] | None:
+    """The rows' own names, else their settings of the factors, or of all columns, where these differ, else none."""
     if table.names is not None:
         return table.names
-    settings = [", ".join(f"{c}={text}" for c, text in zip(table.columns, row)) for row in zip(*table.cells.values())]
-    return tuple(settings) if len(set(settings)) == len(settings) else None
+    for columns in (list(factors), list(table.columns)):
+        cells = {c: table.cells[c] for c in columns}
+        settings = [", ".join(f"{c}={text}" for c, text in zip(cells, row)) for row in zip(*cells.values())]
+        if settings and len(set(settings)) == len(settings):
+            return tuple(settings)
+    return None
+
+
+def named_by(table: Factors, column: str, path: Path) -> Sequence[str]:
+    """The names in a column of the table, each differently."""
+    if column not in table.cells:
+        raise InputError(f"--arm-names {column}: {path} has no such column; it has {', '.join(table.cells)}")
+    names = table.cells[column]
+    repeated = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if repeated is not None:
+        raise InputError(f"--arm-names {column}: {repeated!r} is there twice; names of arms must differ")
+    return tuple(names)

@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 
+# What is taken as existing_runs.
+HELD = "existing_design"
 # How the column is headed that is meant, in a file with several; otherwise like the argument.
 USUAL_COLUMNS = {
     "noise_variance": ("variance", "noise_variance"),
@@ -88,13 +90,13 @@ def read_problem(
 
 def given_for_arms(stated: ProblemOptions) -> dict[str, Any]:
     """What was given of the options that tell about a table of arms, beyond kind, formula and dialect."""
-    named = ("items", "targets", "theta", "threshold", "direction", "interest", "region", "matrix", *COMMON)
+    named = ("items", "targets", "theta", "threshold", "direction", "interest", "region", "matrix", *COMMON, HELD)
     return {name: getattr(stated, name) for name in named if getattr(stated, name) is not None}
 
 
 def options_given(stated: ProblemOptions) -> list[str]:
     """The options given that only a table of arms can use."""
-    extra = [name for name in ("problem", "formula") if getattr(stated, name) is not None]
+    extra = [name for name in ("problem", "formula", "arm_names") if getattr(stated, name) is not None]
     return [flag(name) for name in [*extra, *given_for_arms(stated)]]
 
 
@@ -159,7 +161,7 @@ def read_runs(stated: ProblemOptions, path: Path) -> tuple[DesignProblem, dict[s
     from convexdesign.tables.factors import read_factors
 
     problem = read_problem(stated)
-    table = read_factors(path, unique=False)
+    table = read_factors(path, unique=False, **stated.dialect)
     sheet = {name.strip(): column for name, column in table.cells.items()}
     return problem, {"counts": counts_of_runs(problem, sheet)}
 
@@ -236,8 +238,13 @@ def read_matched(
     return {"counts" if found.dtype.kind == "i" else "weights": found}
 
 
-def read_per_arm(stated: ProblemOptions, name: str, text: str, problem: DesignProblem) -> float | NDArray[np.float64]:
-    """One number for all arms, or a file with one an arm."""
+def read_per_arm(
+    stated: ProblemOptions, name: str, text: str, problem: DesignProblem
+) -> float | str | NDArray[np.float64]:
+    """One number for all arms, a file with one an arm, or the name of a column of the settings."""
+    settings = problem.rows.settings
+    if settings is not None and text in settings.columns:
+        return text
     with options_advised():
         return _Tables(stated).number_or_per_arm(name, text, problem.n_arms, problem.arms.names)
 
@@ -256,7 +263,7 @@ def check_options(kind: str, given: dict[str, Any]) -> None:
     if missing:
         raise InputError(f"--problem {kind} needs {' and '.join(missing)}")
     for option in options:
-        if option not in (*needs, *takes, *map(flag, COMMON)):
+        if option not in (*needs, *takes, *map(flag, (*COMMON, HELD))):
             raise InputError(f"--problem {kind} takes no {option}; leave it out")
 
 
@@ -267,7 +274,7 @@ class _Tables:
         self.more = more
         self.text = stated.dialect
         self.header, self.names = stated.header, stated.names
-        self.formula = stated.formula
+        self.formula, self.arm_names = stated.formula, stated.arm_names
         self.spec: ModelSpec | None = None
 
     def problem(self, path: Path, kind: str, given: dict[str, Any]) -> DesignProblem:
@@ -276,18 +283,21 @@ class _Tables:
 
         points: dict[str, Path] = {name: given[name] for name in ("items", "targets", "region") if name in given}
         tables = self.tables({"arms": path, **points})
-        arms = tables["arms"] if self.more is None else with_points(tables["arms"], self.more)
+        arms, arguments = self.columns_by_name(tables["arms"], given)
+        arms = arms if self.more is None else with_points(arms, self.more)
         n, d = arms.n, arms.d
-        arguments: dict[str, Any] = {name: tables[name] for name in points}
+        arguments |= {name: tables[name] for name in points}
         for name, value in given.items():
-            if name in points:
+            if name in arguments:
                 continue
             if name == "matrix":
                 arguments["M"] = self.rows(value)
             elif name == "prior_information":
                 arguments[name] = self.rows(value)
             elif name in ("theta", "direction"):
-                arguments[name] = self.vector(name, value, d)
+                arguments[name] = self.vector(name, value, d, arms.columns)
+            elif name == HELD:
+                arguments["existing_runs"] = self.runs(value)
             elif name == "interest":
                 arguments[name] = self.interest(value, arms.columns)
             elif name == "existing_counts":
@@ -295,10 +305,49 @@ class _Tables:
             elif name == "noise_variance" and arms.responses > 1 and (stored := stored_array(Path(value))) is not None:
                 arguments[name] = stored
             elif name in COMMON and name != "n_new":
-                arguments[name] = self.number_or_per_arm(name, value, n, arms.names)
+                arguments[name] = self.number_or_per_arm(name, value, n, arms.names, _columns_of(tables["arms"]))
             else:
                 arguments[name] = value
         return KINDS[kind].constructor(arms, **arguments)
+
+    def columns_by_name(
+        self, arms: LabelledVectors, given: dict[str, Any]
+    ) -> tuple[LabelledVectors, dict[str, NDArray[np.float64]]]:
+        """What options take from columns of the table of arms, and the arms without those among their coordinates."""
+        import numpy as np
+
+        from convexdesign.arms.read import LabelledVectors
+        from convexdesign.problem.common import PER_ARM
+
+        columns = _columns_of(arms)
+        named = {name: str(given[name]) for name in PER_ARM if name in given and str(given[name]) in columns}
+        if not named:
+            return arms, {}
+        settings = arms.settings
+        if settings is None:
+            places = {name: columns.index(column) for name, column in named.items()}
+            left = [k for k in range(len(columns)) if k not in places.values()]
+            if not left:
+                raise InputError("every column of the table is taken by an option; none is left for the coordinates")
+            values = np.ascontiguousarray(arms.values[:, left])
+            kept = LabelledVectors(values, arms.names, tuple(columns[k] for k in left))
+            return kept, {name: arms.values[:, k] for name, k in places.items()}
+        for name, column in named.items():
+            if settings[column].dtype.kind not in "fiu":
+                raise InputError(f"{flag(name)} {column}: column {column!r} holds text, where numbers are needed")
+        return arms, {name: settings[column].to_numpy() for name, column in named.items()}
+
+    def runs(self, path: Path) -> Any:
+        """A table of runs: settings where there is a formula, else vectors by the names of their columns, if these have any."""
+        import pandas
+
+        if self.formula is not None:
+            from convexdesign.tables.factors import read_factors
+
+            return pandas.DataFrame(dict(read_factors(path, **self.text, unique=False).columns))
+        rows = self.rows(path)
+        named = rows.columns is not None and rows.columns[0] != "x1"
+        return pandas.DataFrame(rows.values, columns=list(rows.columns or ())) if named else rows.values
 
     def tables(self, paths: dict[str, Path]) -> dict[str, LabelledVectors]:
         """The tables of vectors: as they are, or the settings of factors taken through the formula."""
@@ -306,7 +355,7 @@ class _Tables:
             return {name: self.rows(path) for name, path in paths.items()}
         from convexdesign.cli.formulas import read_settings
 
-        self.spec, rows = read_settings(paths, self.formula, self.text)
+        self.spec, rows = read_settings(paths, self.formula, self.text, self.arm_names)
         return rows
 
     def rows(self, path: Path) -> LabelledVectors:
@@ -314,12 +363,16 @@ class _Tables:
 
         return read_rows(path, **self.text, header=self.header, names=self.names)
 
-    def vector(self, name: str, text: str, d: int) -> Any:
-        """d numbers: written out with commas, or one row or one column of a file, perhaps with the coordinates' names."""
+    def vector(self, name: str, text: str, d: int, columns: Sequence[str] | None) -> Any:
+        """d numbers: written out with commas, by terms, or one row or one column of a file, perhaps with coordinates' names."""
         numbers = numbers_in(text)
         if numbers is None:
+            by_terms = None if columns is None else _by_terms(text, columns)
+            if by_terms is not None:
+                return by_terms
             if not exists(text):
-                raise InputError(f"{flag(name)} {text}: neither a file nor numbers separated by commas")
+                terms = "" if columns is None else f" nor terms, of {', '.join(columns[:20])}"
+                raise InputError(f"{flag(name)} {text}: neither a file nor numbers{terms or ' separated by commas'}")
             rows = self.rows(Path(text))
             if 1 not in rows.values.shape:
                 raise InputError(
@@ -342,10 +395,12 @@ class _Tables:
 
     def interest(self, text: str, columns: Sequence[str] | None) -> Any:
         """Coordinates by index or name, written out with commas, or a matrix of combinations from a file."""
+        from convexdesign.arms.labels import place_of_term
+
         numbers = numbers_in(text)
         if numbers is None:
             named = [part.strip() for part in text.split(",")]
-            if columns is not None and set(named) <= set(columns):
+            if columns is not None and all(place_of_term(part, columns) is not None for part in named):
                 return named
             if not exists(text):
                 known = "" if columns is None else f"; the columns are {', '.join(columns[:20])}"
@@ -358,14 +413,15 @@ class _Tables:
         return [int(number) for number in numbers]
 
     def number_or_per_arm(
-        self, name: str, text: str, n: int, names: Sequence[str] | None
+        self, name: str, text: str, n: int, names: Sequence[str] | None, columns: Sequence[str] = ()
     ) -> float | NDArray[np.float64]:
         """One number for all arms, or a file with one an arm (in their order, or by name or index)."""
         numbers = numbers_in(text)
         if numbers is not None and len(numbers) == 1:
             return numbers[0]
         if not exists(text):
-            raise InputError(f"{flag(name)} {text}: neither a number nor a file with one number an arm")
+            known = f" nor a column of the table ({', '.join(columns[:20])})" if columns else ""
+            raise InputError(f"{flag(name)} {text}: neither a number nor a file with one number an arm{known}")
         return self.per_arm(name, Path(text), n, names)
 
     def per_arm(self, name: str, path: Path, n: int, names: Sequence[str] | None) -> NDArray[np.float64]:
@@ -375,6 +431,32 @@ class _Tables:
         unlisted = {"max_weight": 1.0, "max_counts": 2.0**53}.get(name, 0.0)
         usual = USUAL_COLUMNS.get(name, (name,))
         return read_vector(path, n, names=names, usual=usual, unlisted=unlisted, header=self.header, **self.text)
+
+
+def _columns_of(arms: LabelledVectors) -> list[str]:
+    """The columns of the table of arms: settings and all that stands beside them, or named coordinates."""
+    settings = arms.settings
+    if settings is not None:
+        return [str(name) for name in settings.columns]
+    return [] if arms.columns is None or arms.columns[0] == "x1" or arms.responses > 1 else list(arms.columns)
+
+
+def _by_terms(text: str, columns: Sequence[str]) -> list[float] | None:
+    """Numbers (d,) of "term" or "term=1, other=-0.5", the other terms zero; None where the text says no terms."""
+    from convexdesign.arms.labels import place_of_term
+
+    numbers = [0.0] * len(columns)
+    for part in text.split(","):
+        term, equals, number = part.rpartition("=")
+        place = place_of_term((term if equals else part).strip(), columns)
+        try:
+            value = float(number) if equals else 1.0
+        except ValueError:
+            return None
+        if place is None:
+            return None
+        numbers[place] = value
+    return numbers
 
 
 # Factors have this many levels at most, and models this many factors, where a table is taken for one of settings.

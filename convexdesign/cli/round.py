@@ -57,6 +57,17 @@ def round_(
     max_counts: Annotated[
         str | None, option("--max-counts", metavar="CSV|NUMBER", help="At most this many of each arm.")
     ] = None,
+    groups: Annotated[
+        str | None, option("--groups", metavar="COLUMN", help="The column of settings with the day, batch or unit of each arm.")
+    ] = None,
+    per_group: Annotated[
+        str | None,
+        option(
+            "--per-group",
+            metavar="N|LOW-HIGH|NAME=N,...",
+            help="How many measurements each of these gets: 4, 2-4, or mon=4,tue=2-3.",
+        ),
+    ] = None,
     seed: Annotated[int, option("--seed", help="For starts, ties and the order of the run sheet.")] = 0,
     time_limit: Annotated[float, option("--time-limit", metavar="SECONDS", help="For the method optimal.")] = 60.0,
     effort: Annotated[
@@ -111,6 +122,8 @@ def round_(
         time_limit=time_limit,
         effort=read_effort(effort),
         progress=progress,
+        groups=groups,
+        per_group=None if per_group is None else read_per_group(per_group),
         **limits,
     )
     if run_sheet is not None:
@@ -134,6 +147,22 @@ def read_effort(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
+
+
+def read_per_group(text: str) -> Any:
+    """A number, (least, most), or such by the name of the group, as `Design.round` takes them."""
+
+    def one(part: str) -> Any:
+        low, dash, high = part.strip().partition("-")
+        try:
+            return (int(low), int(high)) if dash else int(low)
+        except ValueError:
+            raise InputError(f"--per-group {text}: {part!r} is neither a whole number nor two, as in 2-4") from None
+
+    if "=" not in text:
+        return one(text)
+    named = (part.rpartition("=") for part in text.split(","))
+    return {name.strip(): one(number) for name, _, number in named}
 
 
 def find_design(stated: ProblemOptions, tol: float) -> Design:

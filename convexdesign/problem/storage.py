@@ -114,6 +114,10 @@ def _rows_to_json(rows: LabelledVectors, name: str, beside: Path) -> dict[str, A
             f"{rows.held!r} cannot be saved: a file cannot hold a function or a cluster's data. Write the {name} to an NPY "
             "file and solve with np.load(path, mmap_mode='r'), or keep the weights alone: np.save(path, design.weights)"
         )
+    settings = rows.settings
+    if settings is not None and rows.matrix.spec.formula and settings.size <= INLINE_ENTRIES:
+        table = {str(c): settings[c].tolist() for c in settings.columns}
+        out["model"] = {"formula": rows.matrix.spec.formula, "settings": table}
     values = rows.values
     if values.size <= INLINE_ENTRIES:
         return out | {"values": values.tolist()}
@@ -124,8 +128,27 @@ def _rows_from_json(data: dict[str, Any], name: str, beside: Path) -> LabelledVe
     values = np.asarray(data["values"], dtype=float) if "values" in data else _stored(data, name, beside)
     names, columns = data.get("names"), data.get("columns")
     rows = read_arms(values, data.get("responses")) if name == "arms" else read_rows(values, name)
+    if name == "arms" and data.get("model") is not None:
+        rows = replace(rows, matrix=_coded_again(data["model"], values, beside))
     return replace(
         rows,
         names=None if names is None else tuple(names),
         columns=None if columns is None else tuple(columns),
     )
+
+
+def _coded_again(model: Any, values: NDArray[Any], beside: Path) -> Any:
+    """The model matrix of the settings in the file, where it is the arms there; None without the extra that codes it."""
+    import pandas
+
+    from convexdesign.features.model import model_matrix
+
+    try:
+        matrix = model_matrix(pandas.DataFrame(model["settings"]), model["formula"])
+    except ImportError:
+        return None
+    except (InputError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{beside}: the settings that arms were made of cannot be read: {error}") from None
+    if matrix.shape != values.shape or not np.allclose(matrix.to_numpy(), values, rtol=1e-9, atol=0.0):
+        raise InputError(f"{beside}: the arms are not those of the settings and the formula; the file is damaged")
+    return matrix

@@ -252,3 +252,101 @@ def test_terms_that_are_not_finite_and_empty_columns_are_named(cli, tmp_path):
         result = cli("solve", path, "--problem", "d-optimal", *formula)
         assert result.code == 2
         assert "'Y' is empty" in result.err
+
+
+# -------------------------------------------------------------- one table
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Settings of two factors, with what an engineer knows of each: price, noise, cap, day and name."""
+    path = tmp_path / "table.csv"
+    rows = [(r, t) for r in "AB" for t in (150, 170, 190)]
+    lines = [f"{r},{t},{10 + k},{1 + (r == 'B')},0.4,{'mon' if t < 180 else 'tue'},{r}{t}" for k, (r, t) in enumerate(rows)]
+    path.write_text("resin,temp,price,noise,cap,day,tag\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_columns_of_the_table_are_costs_noise_caps_and_names(cli, table, tmp_path):
+    words = ("solve", table, "--problem", "d-optimal", "--formula", "resin + temp + temp**2", "--json")
+    by_name = solved(cli(*words, "--costs", "price", "--noise-variance", "noise", "--max-weight", "cap", "--arm-names", "tag"))
+    assert by_name["names"] == ["A150", "A170", "A190", "B150", "B170", "B190"]
+    one_each = {"costs": range(10, 16), "noise-variance": (1, 1, 1, 2, 2, 2), "max-weight": (0.4,) * 6}
+    files = []
+    for name, values in one_each.items():
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join(map(str, values)) + "\n")
+        files += [f"--{name}", path]
+    plain = tmp_path / "plain.csv"
+    plain.write_text("\n".join(",".join(line.split(",")[:2]) for line in table.read_text().splitlines()) + "\n")
+    by_file = solved(cli("solve", plain, *words[2:], *files))
+    assert by_name["value"] == by_file["value"]
+    assert by_name["weights"] == by_file["weights"]
+    assert by_file["names"][0] == "resin=A, temp=150"
+    wrong = cli(*words, "--costs", "prize")
+    assert wrong.code == 2
+    assert "neither a number nor a file with one number an arm nor a column of the table (resin, temp, price" in wrong.err
+    text = cli(*words, "--costs", "day")
+    assert text.code == 2
+    assert "column 'day' holds text" in text.err
+
+
+def test_columns_of_a_table_of_vectors_are_no_coordinates(cli, tmp_path):
+    path, plain = tmp_path / "arms.csv", tmp_path / "plain.csv"
+    path.write_text("one,x,price\n1,-1,4\n1,0,1\n1,1,9\n")
+    plain.write_text("one,x\n1,-1\n1,0\n1,1\n")
+    by_name = solved(cli("solve", path, "--problem", "d-optimal", "--costs", "price", "--json"))
+    problem = cd.DesignProblem.d_optimal([[1, -1], [1, 0], [1, 1]], costs=[4, 1, 9])
+    assert by_name["value"] == pytest.approx(cd.solve(problem).value, rel=1e-9)
+
+
+def test_runs_done_are_settings_on_the_list_and_off_it(cli, table, tmp_path):
+    done = tmp_path / "done.csv"
+    words = ("solve", table, "--problem", "d-optimal", "--formula", "resin + temp", "--n-new", 6, "--json")
+    counts = tmp_path / "counts.csv"
+    done.write_text("temp,resin\n150,A\n150,A\n190,B\n")
+    counts.write_text("2\n0\n0\n0\n0\n1\n")
+    on_list = solved(cli(*words, "--existing-design", done))
+    assert on_list["value"] == solved(cli(*words, "--existing-counts", counts))["value"]
+    done.write_text("temp,resin,count\n155.5,A,2\n190,B,1\n")
+    X = np.array([[1, 0, 155.5], [1, 0, 155.5], [1, 1, 190]])
+    arms = [[1, r, t] for r in (0, 1) for t in (150, 170, 190)]
+    expected = cd.solve(cd.DesignProblem.d_optimal(arms, prior_information=X.T @ X, n_new=6)).value
+    assert solved(cli(*words, "--existing-design", done))["value"] == pytest.approx(expected, rel=1e-6)
+    done.write_text("temp,resin\n150,C\n")
+    strange = cli(*words, "--existing-design", done)
+    assert strange.code == 2
+    assert "existing_runs: column 'resin' is 'C'" in strange.err
+
+
+@pytest.mark.parametrize("text", ["temp**2", "I(temp ** 2)=1", "temp**2=1, resin[T.B]=0"])
+def test_directions_by_terms(cli, table, text):
+    words = ("solve", table, "--problem", "c-optimal", "--formula", "resin + temp + temp**2", "--json")
+    settings = np.array([[1, r, t, t * t] for r in (0, 1) for t in (150.0, 170, 190)])
+    expected = cd.solve(cd.DesignProblem.c_optimal(settings, [0, 0, 0, 1])).value
+    assert solved(cli(*words, "--direction", text))["value"] == pytest.approx(expected, rel=1e-5)
+    wrong = cli(*words, "--direction", "temp**3")
+    assert wrong.code == 2
+    assert "neither a file nor numbers nor terms, of Intercept, resin[T.B], temp, I(temp ** 2)" in wrong.err
+
+
+def test_a_saved_design_keeps_its_table(cli, table, tmp_path):
+    saved, sheet = tmp_path / "design.json", tmp_path / "runs.csv"
+    words = (table, "--problem", "d-optimal", "--formula", "resin + center(temp)")
+    assert cli("solve", *words, "--output", saved).code == 0
+    found = cli("round", saved, "-n", 8, "--groups", "day", "--per-group", "mon=5,tue=1-3", "--run-sheet", sheet, "--json")
+    document = solved(found)
+    assert np.add.reduceat(np.array(document["counts"])[[0, 1, 3, 4, 2, 5]], [0, 4]).tolist() == [5, 3]
+    with sheet.open(newline="") as file:
+        runs = list(csv.DictReader(file))
+    assert {(run["day"], run["temp"]) for run in runs} <= {("mon", "150.0"), ("mon", "170.0"), ("tue", "190.0")}
+    again = cli("verify", *words, "--runs", sheet, "--json")
+    assert json.loads(again.out)["efficiency"] == pytest.approx(document["efficiency"], abs=1e-6)
+    loaded = cd.Design.load(saved)
+    assert loaded.variance({"resin": "A", "temp": 150.0}) == pytest.approx(loaded.variance(loaded.problem.rows.values[0]))
+    none = cli("round", saved, "-n", 8, "--groups", "week", "--per-group", 4)
+    assert none.code == 2
+    assert "groups: there is no column 'week'" in none.err
+    impossible = cli("round", saved, "-n", 8, "--groups", "day", "--per-group", 5)
+    assert impossible.code == 2
+    assert "the nearest n that works is 10" in impossible.err
