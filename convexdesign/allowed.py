@@ -256,6 +256,14 @@ def allowed_counts(
     return Allowed(problem, n, budget, price, least, most, rows)
 
 
+def _as_written(name: Any) -> str:
+    """A number without its decimals where it has none; anything else as text."""
+    try:
+        return f"{float(name):.12g}"
+    except (TypeError, ValueError):
+        return str(name)
+
+
 def _group_rows(problem: DesignProblem, groups: Any, per_group: Any) -> Inequalities:
     """How many measurements each group of arms gets, as rows named by the group."""
     if groups is None or per_group is None:
@@ -269,6 +277,9 @@ def _group_rows(problem: DesignProblem, groups: Any, per_group: Any) -> Inequali
         raise InputError(f"groups has {len(labels)} entries; give one for each of the {k} arms")
     names = list(dict.fromkeys(labels))
     given = per_group if isinstance(per_group, Mapping) else dict.fromkeys(names, per_group)
+    # Groups that are numbers in a table may be called as they are written.
+    written = {_as_written(name): name for name in names}
+    given = {name if name in names else written.get(_as_written(name), name): limit for name, limit in given.items()}
     strange = [name for name in given if name not in names]
     if strange:
         raise InputError(

@@ -164,7 +164,9 @@ class ProblemOptions:
     formula: Formula = None
     arm_names: Annotated[
         str | None,
-        about_problem("--arm-names", metavar="COLUMN", help="The column of settings that names the arms (with --formula)."),
+        about_problem(
+            "--arm-names", metavar="COLUMN", help="The column of settings that names the arms (with --formula)."
+        ),
     ] = None
     items: Annotated[
         Path | None, about_problem("--items", metavar="CSV", help="Items, one a row; the arms themselves if left out.")
@@ -174,7 +176,9 @@ class ProblemOptions:
     ] = None
     theta: Annotated[
         str | None,
-        about_problem("--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file, numbers or TERM=NUMBER,..."),
+        about_problem(
+            "--theta", metavar="CSV|a,b,...", help="The parameter, for the oracles: a file, numbers or TERM=NUMBER,..."
+        ),
     ] = None
     threshold: Annotated[
         float | None, about_problem("--threshold", help="The threshold, for level-set-oracle, in units of the outcome.")

@@ -38,8 +38,12 @@ def read_settings(
         matrix = coded(table, columns, paths[name], paths["arms"], spec or formula)
         spec = spec or matrix.spec
         assert spec is not None
-        called = names_of(table, spec.factors) if name != "arms" or names is None else named_by(table, names, paths[name])
-        out[name] = LabelledVectors(np.ascontiguousarray(matrix.to_numpy()), called, tuple(matrix.columns), matrix=matrix)
+        called = (
+            names_of(table, spec.factors) if name != "arms" or names is None else named_by(table, names, paths[name])
+        )
+        out[name] = LabelledVectors(
+            np.ascontiguousarray(matrix.to_numpy()), called, tuple(matrix.columns), matrix=matrix
+        )
     assert spec is not None
     return spec, out
 

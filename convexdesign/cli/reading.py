@@ -310,9 +310,7 @@ class _Tables:
                 arguments[name] = value
         return KINDS[kind].constructor(arms, **arguments)
 
-    def columns_by_name(
-        self, arms: LabelledVectors, given: dict[str, Any]
-    ) -> tuple[LabelledVectors, dict[str, NDArray[np.float64]]]:
+    def columns_by_name(self, arms: LabelledVectors, given: dict[str, Any]) -> tuple[LabelledVectors, dict[str, Any]]:
         """What options take from columns of the table of arms, and the arms without those among their coordinates."""
         import numpy as np
 

@@ -58,7 +58,8 @@ def round_(
         str | None, option("--max-counts", metavar="CSV|NUMBER", help="At most this many of each arm.")
     ] = None,
     groups: Annotated[
-        str | None, option("--groups", metavar="COLUMN", help="The column of settings with the day, batch or unit of each arm.")
+        str | None,
+        option("--groups", metavar="COLUMN", help="The column of settings with the day, batch or unit of each arm."),
     ] = None,
     per_group: Annotated[
         str | None,

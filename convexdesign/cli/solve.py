@@ -68,8 +68,8 @@ def solve(
 ) -> None:
     """Find the best weights, with a proof.
 
-    Exits with 0 when the gap is proven to be within --tol, with 3 when it is not (the best design found is
-    printed and written all the same).
+    Exits with 0 when the gap is proven to be within --tol and whole numbers keep every constraint, with 3 otherwise (the best
+    design found is printed and written all the same).
     """
     from convexdesign.solving import solve as solve_problem
 
@@ -93,4 +93,5 @@ def solve(
 
         save_picture(design.plot(new_axes()), plot)
     respond(as_json, design_document(design, rounded), lambda: show_design(design, rounded))
-    raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)
+    kept = rounded is None or rounded.is_allowed
+    raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" and kept else ExitCode.NOT_CERTIFIED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ def read_existing_runs(rows: LabelledVectors, noise: Floats | None, table: Any) 
     """
     if rows.responses > 1:
         raise InputError("existing_runs are of arms with one response each; give existing_counts or prior_information")
+    if isinstance(table, Mapping):
+        import pandas
+
+        table = pandas.DataFrame(table)
     table, counts = _counted(rows, table)
     X = np.asarray(read_alike(rows, _own_columns(rows, table), "existing_runs").values, dtype=float)
     counts = np.ones(len(X)) if counts is None else counts

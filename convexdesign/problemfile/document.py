@@ -16,7 +16,7 @@ from convexdesign.problem.kinds import COMMON, KINDS
 __all__ = ["FIELDS", "Document", "FileRef", "Inequalities", "Reference", "depth", "parse"]
 
 # The fields of every kind beside arms; all but Sigma are keywords of the DesignProblem constructors.
-FIELDS = (*COMMON, "Sigma", "inequalities")
+FIELDS = (*COMMON, "existing_runs", "Sigma", "inequalities")
 
 _EXAMPLES = {
     "arms": 'arms = [[1.0, 0.0], [0.0, 1.0]] or arms = "arms.csv"',
@@ -48,6 +48,18 @@ class FileRef(_Strict):
     encoding: str | None = None
 
 
+class ColumnRef(_Strict):
+    """A column of the table of settings that the arms are made of."""
+
+    column: str
+
+
+class ModelTable(_Strict):
+    """The model of the factors in the tables: arms, items, targets, region and runs done are settings then."""
+
+    formula: str = Field(min_length=1)
+
+
 def depth(value: Any) -> int:
     """How many lists are nested in one another at the beginning of the value: 0 for a number, 2 for rows."""
     return 1 + depth(value[0]) if isinstance(value, list) and value else int(isinstance(value, list))
@@ -55,17 +67,25 @@ def depth(value: Any) -> int:
 
 # What a field of numbers may be, and how deep its lists are: pydantic puts these into its error paths, we take them out.
 _DEPTHS = {"scalar": 0, "list": 1, "rows": 2, "groups": 3}
-_TAGS = frozenset(["path", "file", *_DEPTHS])
+_TAGS = frozenset(["path", "file", "column", "names", "terms", *_DEPTHS])
 
 
 def _one_of(*forms: str) -> Discriminator:
     """Tells a path, a table with a file, and numbers apart: the form of their depth, else the one that they miss."""
 
     def form(value: Any) -> str:
-        if isinstance(value, (str, dict, FileRef)):
-            return "path" if isinstance(value, str) else "file"
+        if isinstance(value, (str, dict, FileRef, ColumnRef)):
+            if isinstance(value, str):
+                return "path"
+            if "terms" in forms:
+                return "terms"
+            named = isinstance(value, ColumnRef) or (isinstance(value, dict) and "column" in value)
+            return "column" if named and "column" in forms else "file"
+        if "names" in forms and isinstance(value, list) and value and isinstance(value[0], str):
+            return "names"
         found = depth(value)
-        return min(forms, key=lambda name: (abs(_DEPTHS[name] - found), isinstance(value, list) and name == "scalar"))
+        deep = [name for name in forms if name in _DEPTHS]
+        return min(deep, key=lambda name: (abs(_DEPTHS[name] - found), isinstance(value, list) and name == "scalar"))
 
     return Discriminator(form)
 
@@ -79,10 +99,19 @@ LabelledVectors = Annotated[list[list[float]], Tag("rows")]
 Groups = Annotated[list[list[list[float]]], Tag("groups")]
 
 Matrix = Annotated[Path_ | File | LabelledVectors, _one_of("rows")]
-PerArm = Annotated[Path_ | File | Row | Scalar, _one_of("list", "scalar")]
+Column = Annotated[ColumnRef, Tag("column")]
+PerArm = Annotated[Path_ | File | Column | Row | Scalar, _one_of("list", "scalar", "column")]
 Arms = Annotated[Path_ | File | LabelledVectors | Groups, _one_of("rows", "groups")]
-Noise = Annotated[Path_ | File | Row | LabelledVectors | Groups | Scalar, _one_of("list", "rows", "groups", "scalar")]
-Interest = Annotated[Path_ | File | LabelledVectors | Annotated[list[int], Tag("list")], _one_of("rows", "list")]
+Noise = Annotated[
+    Path_ | File | Column | Row | LabelledVectors | Groups | Scalar,
+    _one_of("list", "rows", "groups", "scalar", "column"),
+]
+Named = Annotated[list[str], Tag("names")]
+Interest = Annotated[
+    Path_ | File | LabelledVectors | Annotated[list[int], Tag("list")] | Named, _one_of("rows", "list", "names")
+]
+# Numbers of the coordinates: all of them, or those of some terms by name, or one term.
+Coordinates = Annotated[Path_ | Row | Annotated[dict[str, float], Tag("terms")], _one_of("list", "terms")]
 
 
 class Inequalities(_Strict):
@@ -123,13 +152,14 @@ class Document(_Strict):
     statement: str = ""
     kind: str
     arms: Arms
-    arm_names: list[str] | None = None
+    arm_names: list[str] | ColumnRef | None = None
+    model: ModelTable | None = None
     items: Matrix | None = None
     item_names: list[str] | None = None
     targets: Matrix | None = None
-    theta: list[float] | None = None
+    theta: Coordinates | None = None
     threshold: float | None = None
-    direction: list[float] | None = None
+    direction: Coordinates | None = None
     interest: Interest | None = None
     region: Matrix | None = None
     M: Matrix | None = None
@@ -137,6 +167,7 @@ class Document(_Strict):
     Sigma: Matrix | None = None
     costs: PerArm | None = None
     existing_counts: PerArm | None = None
+    existing_runs: Matrix | None = None
     prior_information: Matrix | None = None
     n_new: float | None = None
     min_weight: PerArm | None = None
@@ -145,7 +176,7 @@ class Document(_Strict):
     reference: Reference | None = None
 
 
-_ALWAYS = frozenset(["title", "statement", "kind", "arms", "arm_names", "reference", *FIELDS])
+_ALWAYS = frozenset(["title", "statement", "kind", "arms", "arm_names", "model", "reference", *FIELDS])
 
 
 def parse(path: Path) -> Document:
@@ -220,7 +251,7 @@ def _sentence(issue: Any, place: str, data: dict[str, Any]) -> str:
         example = f", for example {_EXAMPLES[place]}" if place in _EXAMPLES else ""
         return f"{place} is missing; add it{example}"
     if issue["type"] == "extra_forbidden":
-        parts: dict[str, type[_Strict]] = {"reference": Reference, "inequalities": Inequalities}
+        parts: dict[str, type[_Strict]] = {"reference": Reference, "inequalities": Inequalities, "model": ModelTable}
         owner = Document if len(issue["loc"]) == 1 else parts.get(str(issue["loc"][0]), FileRef)
         close = get_close_matches(leaf, owner.model_fields, n=1, cutoff=0.5)
         known = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(owner.model_fields)}"

@@ -14,14 +14,24 @@ from typing import Any, TypeVar
 import numpy as np
 
 from convexdesign.arguments import to_path
-from convexdesign.arms.labels import ARMS, COORDINATES, Labelled, default_names, in_order, order_of
-from convexdesign.arms.read import LabelledVectors, read_arms, read_rows
+from convexdesign.arms.labels import (
+    ARMS,
+    COORDINATES,
+    Labelled,
+    default_names,
+    in_order,
+    order_of,
+    place_of_term,
+)
+from convexdesign.arms.read import LabelledVectors, column_or_numbers, read_arms, read_rows
 from convexdesign.errors import InputError
+from convexdesign.features.model import model_matrix
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.kinds import KINDS
 from convexdesign.problem.psd import read_square
-from convexdesign.problemfile.document import FIELDS, Document, FileRef, Reference, depth, parse
+from convexdesign.problemfile.document import FIELDS, ColumnRef, Document, FileRef, Reference, depth, parse
 from convexdesign.tables import read_table, read_vector
+from convexdesign.tables.factors import Factors, read_factors
 from convexdesign.tables.table import stored_array
 from convexdesign.typing import Floats
 
@@ -91,12 +101,14 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
 
     The file is TOML: title, statement, kind (one of `KINDS`), arms and, by kind, items, targets, theta, threshold,
     direction, interest, region, M; noise_variance (a scalar or one variance per arm) or Sigma (d, d), which means the
-    variances x' Sigma x; costs, existing_counts or prior_information with n_new, min_weight, max_weight, inequalities
-    (G, h). Arms with several responses are matrices instead, lists of d rows of r_i numbers (or an NPY file (n, d, r)),
-    and their noise_variance a scalar, a variance per arm or per response, or a covariance matrix per arm. Matrices are
-    lists of rows, or the path of a CSV or NPY file relative to this one (as text, or as a table { file = "arms.csv",
-    decimal = "," } with the arguments of `read_table`); so are numbers per arm. [reference] may state the known value,
-    its tolerance, provenance and source.
+    variances x' Sigma x; costs, existing_counts, existing_runs (a table of them) or prior_information with n_new,
+    min_weight, max_weight, inequalities (G, h). Arms with several responses are matrices instead, lists of d rows of
+    r_i numbers (or an NPY file (n, d, r)), and their noise_variance a scalar, a variance per arm or per response, or
+    a covariance matrix per arm. Matrices are lists of rows, or the path of a CSV or NPY file relative to this one (as
+    text, or as a table { file = "arms.csv", decimal = "," } with the arguments of `read_table`); so are numbers per
+    arm. With [model] and its formula the files of arms, items, targets, region and existing_runs hold settings of
+    factors, numbers per arm and arm_names may be columns of the table of arms ({ column = "price" }), and direction,
+    theta and interest name terms. [reference] may state the known value, its tolerance, provenance and source.
 
     Parameters
     ----------
@@ -121,20 +133,20 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     """
     path = to_path(path)
     document = parse(path)
-    read = _Reader(path)
+    read = _Reader(path, None if document.model is None else document.model.formula)
     arms = read.arms(document.arms, document.arm_names)
     n, d = arms.n, arms.d
     inputs: dict[str, Any] = {}
     if document.items is not None:
-        inputs["items"] = read.matrix("items", document.items, document.item_names, width=d)
+        inputs["items"] = read.vectors("items", document.items, document.item_names, width=d)
     elif document.item_names is not None:
         raise InputError(f"{path}: item_names is given without items; use arm_names, or add items")
     for field in ("targets", "region"):
         if getattr(document, field) is not None:
-            inputs[field] = read.matrix(field, getattr(document, field), None, width=d)
+            inputs[field] = read.vectors(field, getattr(document, field), None, width=d)
     for field in ("theta", "direction"):
         if getattr(document, field) is not None:
-            inputs[field] = read.vector(field, getattr(document, field), d, "per column of arms")
+            inputs[field] = read.coordinates(field, getattr(document, field), arms)
     if document.threshold is not None:
         inputs["threshold"] = document.threshold
     if document.M is not None:
@@ -157,7 +169,7 @@ def _common(read: _Reader, document: Document, arms: LabelledVectors) -> dict[st
         given = getattr(document, field)
         if given is None:
             continue
-        if field == "noise_variance" and arms.responses > 1:
+        if field == "noise_variance" and arms.responses > 1 and not isinstance(given, ColumnRef):
             out[field] = read.noise(given, arms)
         elif field == "Sigma":
             if arms.responses > 1:
@@ -166,6 +178,10 @@ def _common(read: _Reader, document: Document, arms: LabelledVectors) -> dict[st
                     "responses each; give noise_variance, a variance for each response or a covariance matrix for each arm"
                 )
             out["noise_variance"] = _quadratic_variance(read.path, arms, read.square("Sigma", given, arms))
+        elif field == "existing_runs":
+            out[field] = read.runs(given, arms)
+        elif isinstance(given, ColumnRef):
+            out[field] = read.column(field, given, arms)
         elif field == "prior_information":
             out[field] = read.square(field, given, arms)
         elif field == "inequalities":
@@ -206,6 +222,13 @@ def _quadratic_variance(path: Path, arms: LabelledVectors, Sigma: Floats) -> Flo
     return variance
 
 
+def as_frame(table: Factors) -> Any:
+    """The columns of a table of settings, by their names; rows are counted from 1, as in files."""
+    import pandas
+
+    return pandas.DataFrame(dict(table.columns), index=range(1, table.n + 1))
+
+
 def _as_field(error: InputError) -> str:
     """What tables advise as arguments, as it is written in a problem file."""
     text = re.sub(r"(?:pass )?\b(header|names)=(True|False)", lambda f: _table(f"{f[1]} = {f[2].lower()}"), str(error))
@@ -221,8 +244,81 @@ def _table(option: str) -> str:
 class _Reader:
     """Turns fields into arrays, from the file itself or from files beside it; errors name file and field."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, formula: str | None = None):
+        self.path, self.formula = path, formula
+        self.settings: Any = None  # the factors of the arms, with a formula
+
+    def vectors(self, field: str, given: Any, names: list[str] | None, width: int) -> Any:
+        """Vectors (k, d), or with a formula the settings, for the arms to code them."""
+        if self.formula is None or isinstance(given, list):
+            return self.matrix(field, given, names, width)
+        table = self.factors(field, given)
+        named = names or table.names
+        return as_frame(table) if named is None else as_frame(table).set_axis(list(named), axis=0)
+
+    def factors(self, field: str, given: Any, unique: bool = True) -> Factors:
+        """A file of settings."""
+        target, options = self._beside(given)
+        for name in ("header", "names", "comment"):
+            options.pop(name, None)
+        return self._guarded(field, lambda: read_factors(target, unique=unique, **options))
+
+    def coded_arms(self, given: Any, names: list[str] | ColumnRef | None) -> LabelledVectors:
+        """The arms of a table of settings, by the formula."""
+        assert self.formula is not None
+        if isinstance(given, list):
+            raise InputError(
+                f"{self.path}: arms: with a [model] they are settings of its factors; name the file of a table"
+            )
+        table = self.factors("arms", given)
+        frame = as_frame(table)
+        if isinstance(names, ColumnRef):
+            if names.column not in frame and not (table.names is not None and names.column not in table.cells):
+                raise InputError(f"{self.path}: arm_names: there is no column {names.column!r} in the table of arms")
+            names = [str(x) for x in frame.get(names.column, table.names or ())]
+        named = names or (None if table.names is None else list(table.names))
+        try:
+            matrix = model_matrix(frame, self.formula)
+        except ImportError as error:
+            raise InputError(str(error)) from None
+        except InputError as error:
+            raise InputError(f"{self.path}: model.formula: {error}") from None
+        rows = LabelledVectors(np.ascontiguousarray(matrix.to_numpy()), None, tuple(matrix.columns), matrix=matrix)
+        self.settings = frame
+        return rows if named is None else self._named("arms", rows, named)
+
+    def column(self, field: str, given: ColumnRef, arms: LabelledVectors) -> Floats:
+        """Numbers of every arm from a column of the table of settings."""
+        if self.settings is None:
+            raise InputError(
+                f"{self.path}: {field}: columns are those of a table of settings; add [model] with a formula"
+            )
+        numbers = self._guarded(field, lambda: np.asarray(column_or_numbers(arms, given.column, field)))
+        if numbers.dtype.kind not in "fiu":
+            raise InputError(f"{self.path}: {field}: column {given.column!r} holds text, where numbers are needed")
+        return numbers
+
+    def runs(self, given: Any, arms: LabelledVectors) -> Any:
+        """The runs done, as settings or vectors, with a column count where there is one."""
+        if self.formula is not None and not isinstance(given, list):
+            return as_frame(self.factors("existing_runs", given, unique=False))
+        rows = self.matrix("existing_runs", given, None)
+        if rows.columns is None or default_names(rows.columns):
+            return rows.values
+        return dict(zip(rows.columns, np.asarray(rows.values).T))
+
+    def coordinates(self, field: str, given: Any, arms: LabelledVectors) -> Floats:
+        """Numbers of all coordinates, or of some by the names of their terms."""
+        if isinstance(given, list):
+            return self.vector(field, given, arms.d, "per column of arms")
+        out = np.zeros(arms.d)
+        for term, number in ({given: 1.0} if isinstance(given, str) else given).items():
+            place = None if arms.columns is None else place_of_term(term, arms.columns)
+            if place is None:
+                known = "without names" if arms.columns is None else ", ".join(arms.columns)
+                raise InputError(f"{self.path}: {field}: {term!r} is no coordinate; they are {known}")
+            out[place] = number
+        return out
 
     def matrix(self, field: str, given: Any, names: list[str] | None, width: int | None = None) -> LabelledVectors:
         try:
@@ -259,8 +355,14 @@ class _Reader:
         order = self._guarded("inequalities.G", lambda: order_of(labels, arms.names, "the columns of G", ARMS))
         return rows.values if order is None else rows.values[:, order]
 
-    def arms(self, given: Any, names: list[str] | None) -> LabelledVectors:
+    def arms(self, given: Any, names: list[str] | ColumnRef | None) -> LabelledVectors:
         """Vectors or, for several responses, matrices: written out one by one, or an NPY file (n, d, r)."""
+        if self.formula is not None:
+            return self.coded_arms(given, names)
+        if isinstance(names, ColumnRef):
+            raise InputError(
+                f"{self.path}: arm_names: columns are those of a table of settings; add [model] with a formula"
+            )
         stored = self._stored_array(given)
         if isinstance(given, list) and depth(given) > 2:
             for i, matrix in enumerate(given):

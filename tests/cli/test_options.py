@@ -262,14 +262,18 @@ def table(tmp_path):
     """Settings of two factors, with what an engineer knows of each: price, noise, cap, day and name."""
     path = tmp_path / "table.csv"
     rows = [(r, t) for r in "AB" for t in (150, 170, 190)]
-    lines = [f"{r},{t},{10 + k},{1 + (r == 'B')},0.4,{'mon' if t < 180 else 'tue'},{r}{t}" for k, (r, t) in enumerate(rows)]
+    lines = [
+        f"{r},{t},{10 + k},{1 + (r == 'B')},0.4,{'mon' if t < 180 else 'tue'},{r}{t}" for k, (r, t) in enumerate(rows)
+    ]
     path.write_text("resin,temp,price,noise,cap,day,tag\n" + "\n".join(lines) + "\n")
     return path
 
 
 def test_columns_of_the_table_are_costs_noise_caps_and_names(cli, table, tmp_path):
     words = ("solve", table, "--problem", "d-optimal", "--formula", "resin + temp + temp**2", "--json")
-    by_name = solved(cli(*words, "--costs", "price", "--noise-variance", "noise", "--max-weight", "cap", "--arm-names", "tag"))
+    by_name = solved(
+        cli(*words, "--costs", "price", "--noise-variance", "noise", "--max-weight", "cap", "--arm-names", "tag")
+    )
     assert by_name["names"] == ["A150", "A170", "A190", "B150", "B170", "B190"]
     one_each = {"costs": range(10, 16), "noise-variance": (1, 1, 1, 2, 2, 2), "max-weight": (0.4,) * 6}
     files = []
@@ -285,7 +289,9 @@ def test_columns_of_the_table_are_costs_noise_caps_and_names(cli, table, tmp_pat
     assert by_file["names"][0] == "resin=A, temp=150"
     wrong = cli(*words, "--costs", "prize")
     assert wrong.code == 2
-    assert "neither a number nor a file with one number an arm nor a column of the table (resin, temp, price" in wrong.err
+    assert (
+        "neither a number nor a file with one number an arm nor a column of the table (resin, temp, price" in wrong.err
+    )
     text = cli(*words, "--costs", "day")
     assert text.code == 2
     assert "column 'day' holds text" in text.err
@@ -334,7 +340,9 @@ def test_a_saved_design_keeps_its_table(cli, table, tmp_path):
     saved, sheet = tmp_path / "design.json", tmp_path / "runs.csv"
     words = (table, "--problem", "d-optimal", "--formula", "resin + center(temp)")
     assert cli("solve", *words, "--output", saved).code == 0
-    found = cli("round", saved, "-n", 8, "--groups", "day", "--per-group", "mon=5,tue=1-3", "--run-sheet", sheet, "--json")
+    found = cli(
+        "round", saved, "-n", 8, "--groups", "day", "--per-group", "mon=5,tue=1-3", "--run-sheet", sheet, "--json"
+    )
     document = solved(found)
     assert np.add.reduceat(np.array(document["counts"])[[0, 1, 3, 4, 2, 5]], [0, 4]).tolist() == [5, 3]
     with sheet.open(newline="") as file:
@@ -343,7 +351,9 @@ def test_a_saved_design_keeps_its_table(cli, table, tmp_path):
     again = cli("verify", *words, "--runs", sheet, "--json")
     assert json.loads(again.out)["efficiency"] == pytest.approx(document["efficiency"], abs=1e-6)
     loaded = cd.Design.load(saved)
-    assert loaded.variance({"resin": "A", "temp": 150.0}) == pytest.approx(loaded.variance(loaded.problem.rows.values[0]))
+    assert loaded.variance({"resin": "A", "temp": 150.0}) == pytest.approx(
+        loaded.variance(loaded.problem.rows.values[0])
+    )
     none = cli("round", saved, "-n", 8, "--groups", "week", "--per-group", 4)
     assert none.code == 2
     assert "groups: there is no column 'week'" in none.err
