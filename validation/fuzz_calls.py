@@ -274,6 +274,9 @@ def calls() -> dict[str, Call]:
         ),
         "chi_square_intervals": Call(E.chi_square_intervals, {"observations": observations, "delta": 0.05}),
         "model_variances": Call(E.model_variances, {"arms": ARMS, "observations": observations, **bounds}),
+        "replicate_variances": Call(
+            E.replicate_variances, {"arms": ARMS, "observations": observations, **bounds, "delta": 0.05}
+        ),
         "plan_head": Call(E.plan_head, {"arms": ARMS, "tol": 1e-3}),
         "Head": Call(E.Head, {"arms": ARMS, "budget": 200, "variance_bounds": (0.5, 2.0)}),
         "variance_range": Call(E.variance_range, {"variance_bounds": (0.5, 2.0)}),
@@ -312,6 +315,9 @@ def calls() -> dict[str, Call]:
         "BlockArms": Call(
             cd.BlockArms,
             {"n": 3, "d": 2, "make": lambda start, stop: np.array(ARMS)[start:stop], "names": list("abc"), "block": 2},
+        ),
+        "ReplicateEstimator": Call(
+            E.ReplicateEstimator, {"arms": ARMS, "budget": 200, **bounds, "rng": 0, "plan": None, "stages": 2}
         ),
         "UniformEstimator": Call(E.UniformEstimator, {"arms": ARMS, "budget": 200, **bounds, "rng": 0}),
         "SeparateArmEstimator": Call(E.SeparateArmEstimator, {"arms": ARMS, "budget": 200, **bounds, "rng": 0}),

@@ -67,6 +67,10 @@ def estimate(
     model: the variance as x'Sigma x for one matrix Sigma, by least squares of squared residuals on phi(x), which
     borrows strength across arms and covers those measured once or never. It is right only if the mean is x'theta and
     the noise such a quadratic form, is a little low when measurements are few, and comes without an interval.
+
+    replicates: x'Sigma x from the sample variances of the arms measured twice or more, whatever their means are, each
+    weighed by its own precision; replicates_low, replicates_high: intervals that hold all at once with probability 1 -
+    delta, if the noise is Gaussian and such a quadratic form. Mostly far shorter than low to high.
     """
     from convexdesign.estimation import variance_range
     from convexdesign.tables.table import read_rows
@@ -93,7 +97,7 @@ def estimate(
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Per arm: what was measured, variance with its interval, and the model's variance; why there is no model."""
+    """Per arm: what was measured, variance with its interval, and the models' variances; why there is no model."""
 
     rows: LabelledVectors
     told: Observations
@@ -102,15 +106,18 @@ class Estimates:
     high: NDArray[np.float64]
     model: NDArray[np.float64] | None
     Sigma: NDArray[np.float64] | None
+    # The quadratic form by replicates, and its ends.
+    replicates: tuple[NDArray[np.float64], ...] | None
     note: str
+    replicates_note: str
 
 
 def estimates(rows: LabelledVectors, told: Observations, delta: float, bounds: tuple[float, float] | None) -> Estimates:
-    """Both estimates; the intervals cut to what is known, the estimates moved into it."""
+    """All estimates; the intervals cut to what is known, the estimates moved into it."""
     import numpy as np
 
     from convexdesign.errors import UnidentifiableError
-    from convexdesign.estimation import chi_square_intervals, model_variances
+    from convexdesign.estimation import chi_square_intervals, model_variances, replicate_variances
 
     low, high = chi_square_intervals(told, delta)
     variance = told.sample_variance()
@@ -125,11 +132,19 @@ def estimates(rows: LabelledVectors, told: Observations, delta: float, bounds: t
                 f"{high[i]:.4g}, which contradicts the bounds {bounds[0]:g} and {bounds[1]:g}"
             )
         variance, low, high = (np.clip(values, *bounds) for values in (variance, low, high))
+    model = replicates = None
+    notes = ["", ""]
     try:
         model = model_variances(rows, told, bounds)
-        return Estimates(rows, told, variance, low, high, model.variances, model.Sigma, "")
     except UnidentifiableError as error:
-        return Estimates(rows, told, variance, low, high, None, None, str(error))
+        notes[0] = str(error)
+    try:
+        by_replicates, *ends = replicate_variances(rows, told, bounds, delta)
+        replicates = (by_replicates.variances, *ends)
+    except UnidentifiableError as error:
+        notes[1] = str(error)
+    found = (None, None) if model is None else (model.variances, model.Sigma)
+    return Estimates(rows, told, variance, low, high, found[0], found[1], replicates, notes[0], notes[1])
 
 
 def document(found: Estimates, delta: float) -> dict[str, Any]:
@@ -148,7 +163,9 @@ def document(found: Estimates, delta: float) -> dict[str, Any]:
         "high": found.high,
         "model": found.model,
         "Sigma": found.Sigma,
+        **dict(zip(BY_REPLICATES, found.replicates or (None, None, None))),
         "note": found.note or None,
+        "replicates_note": found.replicates_note or None,
     }
 
 
@@ -170,12 +187,14 @@ def cells(found: Estimates, digits: str) -> list[tuple[str, ...]]:
             text(found.low[i]),
             text(found.high[i]),
             "" if model is None else text(model[i]),
+            *("" if found.replicates is None else text(values[i]) for values in found.replicates or ((),) * 3),
         )
         for i in range(found.rows.n)
     ]
 
 
-COLUMNS = ("arm", "count", "mean", "variance", "low", "high", "model")
+BY_REPLICATES = ("replicates", "replicates_low", "replicates_high")
+COLUMNS = ("arm", "count", "mean", "variance", "low", "high", "model", *BY_REPLICATES)
 
 
 def show(found: Estimates, delta: float) -> None:
@@ -183,6 +202,8 @@ def show(found: Estimates, delta: float) -> None:
     print_line(f"{counted(found.told.total, 'measurement')} of {counted(found.rows.n, 'arm')}")
     print_line(f"low, high: chi-square intervals that hold all at once with probability {1 - delta:g} (Gaussian noise)")
     print_line("model: x'Sigma x by least squares" + (f"; none, since {found.note}" if found.note else ""))
+    since = f"; none, since {found.replicates_note}" if found.replicates_note else ""
+    print_line(f"replicates: x'Sigma x by sample variances, with intervals as above{since}")
     print_line()
     shown = cells(found, ".4g")
     print_table(COLUMNS, shown[:ROWS_SHOWN], left=("arm",))

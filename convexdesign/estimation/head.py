@@ -110,7 +110,7 @@ class HeadPlan:
         """
         total = whole_budget(budget, self.least_budget)
         first, second = total // 2, total - total // 2
-        return _apportioned(self.rows_1, self.weights_1, first), _apportioned(self.rows_2, self.weights_2, second)
+        return apportioned(self.rows_1, self.weights_1, first), apportioned(self.rows_2, self.weights_2, second)
 
     def sharp_error_bound(
         self, stage_1: Counts, stage_2: Counts, high: float, delta: float, noise: Noise = "gaussian"
@@ -225,7 +225,7 @@ class Head(VarianceEstimator, Resumable):
     plan: HeadPlan | None = None
 
     def __post_init__(self) -> None:
-        self._plan = plan_head(self.arms) if self.plan is None else _same_arms(self.plan, self.arms)
+        self._plan = plan_head(self.arms) if self.plan is None else same_arms(self.plan, self.arms)
         self.arms, self.plan = self._plan.arms, self._plan
         super().__post_init__()
         self.stage_1, self.stage_2 = self._plan.counts(self.budget)
@@ -274,13 +274,13 @@ class Head(VarianceEstimator, Resumable):
         return np.asarray(paper_error_bound(n, d, self.budget, (0.0, largest(self._bounds)), delta))
 
 
-def _same_arms(plan: HeadPlan, arms: Any) -> HeadPlan:
+def same_arms(plan: HeadPlan, arms: Any) -> HeadPlan:
     if not np.array_equal(plan.arms.values, read_rows(arms, "arms").values):
         raise InputError("plan was made for other arms; give the arms it was made for, or leave plan out")
     return plan
 
 
-def _apportioned(rows: Floats, weights: Floats, total: int) -> Counts:
+def apportioned(rows: Floats, weights: Floats, total: int) -> Counts:
     from convexdesign.rounding.apportionment import apportion
     from convexdesign.rounding.count_limits import completing_arms, limits
 

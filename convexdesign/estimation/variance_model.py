@@ -59,7 +59,7 @@ class VarianceModel:
         Symmetric, the one of least Frobenius norm where the pulls leave a choice (x'Sigma x of the arms does not depend
         on it); not necessarily positive semidefinite.
     theta : array, shape (d,), or None
-        The estimate of the mean parameter used; None for the separate-arm estimator, which needs none.
+        The estimate of the mean parameter used; None for separate arms and replicates, which need none.
     counts : array of int64, shape (n_arms,)
         All pulls.
     variance_bounds : tuple of float or None
@@ -134,7 +134,8 @@ class VarianceModel:
         delta : float
             The probability that a bound fails.
         kind : {"sharp", "paper"}, optional
-            For HEAD "sharp" (default, `sharp_error_bound`) or "paper"; for the separate-arm estimator "paper".
+            For HEAD "sharp" (default, `sharp_error_bound`) or "paper"; for the separate-arm estimator "paper"; for
+            replicates "chi-square".
 
         Returns
         -------
@@ -221,7 +222,7 @@ class VarianceEstimator(AskTell):
 def fit_variance_model(
     estimator: str,
     arms: LabelledVectors,
-    counts: Counts,
+    counts: NDArray[Any],
     squares: Floats,
     *,
     theta: Floats | None,
@@ -232,9 +233,9 @@ def fit_variance_model(
 ) -> VarianceModel:
     """argmin over symmetric S of Σ_i counts_i (x_i'S x_i - squares_i)²: least squares of mean squared residuals.
 
-    counts (n,): pulls behind squares (n,), whose entries are read only where counts > 0; all_counts: with those of
-    another stage. This equals least squares over single pulls. Raises UnidentifiableError where an arm's variance
-    is not determined by the arms with counts.
+    counts (n,): pulls behind squares (n,), or other weights; entries of squares are read only where counts > 0.
+    all_counts: with those of another stage. With pulls this equals least squares over single pulls. Raises
+    UnidentifiableError where an arm's variance is not determined by the arms with counts.
     """
     features = _features(np.asarray(arms.values, dtype=float))
     pulled = counts > 0

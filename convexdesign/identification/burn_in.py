@@ -23,8 +23,9 @@ from convexdesign.estimation import (
     plan_head,
 )
 from convexdesign.estimation.error_bound import Noise, checked_noise, variance_range
+from convexdesign.estimation.replicates import replicate_counts
+from convexdesign.estimation.variance_intervals import IntervalBound
 from convexdesign.estimation.variance_model import fit_variance_model, mean_squared_residuals, whole_budget
-from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.typing import Counts, Floats
 
 __all__ = [
@@ -34,12 +35,14 @@ __all__ = [
     "BurnInPhase",
     "burn_in_budget",
     "check_burn_in",
+    "check_replicates",
     "head_plan",
     "kept_positive",
     "pulls_for",
+    "within_factor",
 ]
 
-BURN_INS = ("sharp", "adaptive", "paper", "released")
+BURN_INS = ("sharp", "replicates", "adaptive", "paper", "released")
 # The share of an identification's delta that its burn-in may spend.
 BURN_IN_SHARE = 0.5
 # The sharp budget is found to this relative accuracy, from above.
@@ -87,12 +90,15 @@ def burn_in_budget(
     - "released": floor(4 · 385 d² log(12 n/delta) kappa²), the constant of the paper's recorded experiments.
     - "sharp": the least budget, to a relative 1e-3, whose whole-number pulls have `sharp_error_bound` at most low/2
       on every arm with failure probability delta/2. Clipping to the bounds makes low/2 <= sigma-hat_x²/2.
+    - "replicates": the same for the least squares fit of the arms' own sample variances (`ReplicateEstimator`), which
+      needs no theta and no split. Its intervals [L_x, U_x] have U_x - L_x <= low, so U_x <= 2 L_x, and estimates between
+      U_x/1.5 and 2 L_x are as promised. Gaussian noise only.
 
     "paper" and "released" are long enough by the same bound, by far, for designs that are optimal to a hundredth or so.
 
     Parameters
     ----------
-    kind : {"paper", "released", "sharp"}
+    kind : {"paper", "released", "sharp", "replicates"}
         Which.
     plan : HeadPlan
         HEAD's designs for the arms.
@@ -142,7 +148,18 @@ def pulls_for(
     if kind == "paper":
         rounding = np.count_nonzero(plan.weights_1) + np.count_nonzero(plan.weights_2)
         return int(np.ceil(4.0 * 2000.0 * np.log(n / (2.0 * failure)) * kappa**2 * d**2)) + int(rounding)
+    if kind == "replicates":
+        check_replicates(noise)
+        return replicates_budget(plan, kappa, failure)
     return sharp_budget(plan, kappa, failure, noise)
+
+
+def check_replicates(noise: Noise) -> None:
+    """InputError for noise whose sample variances are not chi-square."""
+    if noise != "gaussian":
+        raise InputError(
+            f"burn_in='replicates' rests on the chi-square law of Gaussian noise, and noise is {noise!r}; use burn_in='sharp'"
+        )
 
 
 def check_burn_in(kind: str, variance_bounds: tuple[float, float]) -> None:
@@ -171,6 +188,21 @@ def sharp_budget(plan: HeadPlan, kappa: float, delta: float, noise: Noise = "gau
         return bool(plan.sharp_error_bound(*stages, high=kappa, delta=delta, noise=noise).max() <= 0.5)
 
     return least_budget(enough, plan.least_budget)
+
+
+@lru_cache(maxsize=256)
+def replicates_budget(plan: HeadPlan, kappa: float, delta: float) -> int:
+    """The least budget, to a relative 1e-3, with `IntervalBound.of_replicates` at most half the smallest variance.
+
+    kappa: the largest variance over the smallest; delta: probability of failure.
+    """
+    equal = np.full(plan.rows_2.shape[0], kappa)
+
+    def enough(budget: int) -> bool:
+        dof = np.maximum(replicate_counts(plan.rows_2, plan.weights_2, budget) - 1.0, 0.0)
+        return bool(IntervalBound.of_replicates(plan.rows_2, dof, dof, delta).noise(equal).max() <= 0.5)
+
+    return least_budget(enough, 2 * plan.rows_2.shape[1])
 
 
 def least_budget(enough: Callable[[int], bool], least: int) -> int:
@@ -318,7 +350,7 @@ class AdaptiveBurnIn(Resumable):
         self.phases = (*self.phases, BurnInPhase(number, self.samples, model, self._low, self._high))
         # Empty intervals cannot get better: stop with what there is, and `contradicted` says that it is worth nothing.
         if self.contradicted or np.all((1.0 - SHARE) * self._high <= (1.0 + SHARE) * self._low):
-            self.variances = _within(model.unclipped, self._low, self._high)
+            self.variances = within_factor(model.unclipped, self._low, self._high)
 
     def _fit(self, stage_2: Observations) -> VarianceModel:
         theta = least_squares(self._rows, self._stages[0]).theta
@@ -341,7 +373,7 @@ class AdaptiveBurnIn(Resumable):
         return self.variances
 
 
-def _within(estimates: Floats, low: Floats, high: Floats) -> Floats:
+def within_factor(estimates: Floats, low: Floats, high: Floats) -> Floats:
     """The estimates clipped to [high/1.5, 2 low]."""
     least, most = high / (1.0 + SHARE), low / (1.0 - SHARE)
     clipped = np.clip(estimates, np.minimum(least, most), np.maximum(least, most))

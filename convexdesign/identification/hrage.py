@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.arguments import choice
 from convexdesign.errors import InputError, SolverError
-from convexdesign.estimation import Head, HeadPlan, Observations, VarianceModel, variance_range
+from convexdesign.estimation import Head, HeadPlan, Observations, ReplicateEstimator, VarianceModel, variance_range
 from convexdesign.estimation.error_bound import Noise, checked_noise
+from convexdesign.estimation.variance_intervals import IntervalBound
 from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.assumption_checks import LEVEL, arm_name
 from convexdesign.identification.burn_in import (
@@ -20,15 +21,16 @@ from convexdesign.identification.burn_in import (
     BURN_INS,
     AdaptiveBurnIn,
     check_burn_in,
+    check_replicates,
     head_plan,
     kept_positive,
     pulls_for,
+    within_factor,
 )
 from convexdesign.identification.identifier import VARIANCES, noise_up_to
 from convexdesign.identification.rage import ROUNDS_SHARE, GapElimination
 from convexdesign.identification.result import Status
 from convexdesign.identification.reward_range import BOUNDED_NOISES
-from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Counts, Floats
 
@@ -37,11 +39,12 @@ __all__ = ["HRage"]
 # Of the probability that a warning is wrong, what the burn-in gets; later batches get the rest.
 WARNING_SHARE = 0.5
 MARGINS = ("achieved", "fixed")
+BurnIn = Head | ReplicateEstimator | AdaptiveBurnIn
 
 
 @dataclass(eq=False, repr=False)
 class HRage(GapElimination):
-    """Burn-in with HEAD until every variance is known to a factor of 1.5, then rounds with weighted designs.
+    """Burn-in with HEAD (or replicates) until every variance is known to a factor of 1.5, then rounds with weighted designs.
 
     **It assumes a model of the noise:** the variance of arm x is x'Sigma x for some Sigma, as HEAD estimates it. Where
     the noise has another form the answer may be wrong, with or without a GuaranteeWarning. `Rage`,
@@ -61,9 +64,10 @@ class HRage(GapElimination):
         The answer may be wrong with this probability.
     variance_bounds : pair of float, optional
         (low, high) on the noise VARIANCES.
-    burn_in : {"sharp", "paper", "released", "adaptive"}
-        How long it is, see `burn_in_budget`; "adaptive" finds out from the data and needs no tight bounds (or none at
-        all; see `AdaptiveBurnIn`).
+    burn_in : {"sharp", "replicates", "paper", "released", "adaptive"}
+        How long it is, see `burn_in_budget`; "replicates" uses the arms' own sample variances in place of HEAD, with less
+        than half of the pulls; "adaptive" finds out from the data and needs no tight bounds (or none at all; see
+        `AdaptiveBurnIn`).
     known_variances : array_like, scalar or shape (n,), optional
         VARIANCES; no burn-in then, and shorter rounds.
     epsilon : float
@@ -114,6 +118,8 @@ class HRage(GapElimination):
                 "or Rage with the variance proxies (high - low)²/4"
             )
         checked_noise(self.noise)
+        if self.burn_in == "replicates":
+            check_replicates(self.noise)
         choice(self.margin, MARGINS, "margin")
         self._delta_burn_in = BURN_IN_SHARE * self.delta
         self.known_variances = self.variances = self._positive(self.known_variances, "known_variances")
@@ -126,7 +132,7 @@ class HRage(GapElimination):
         self._believable: tuple[Floats, Floats] | None = None
         if needs is not None and self._bounds is not None:
             check_burn_in(self.burn_in, self._bounds)
-        self.estimator: Head | AdaptiveBurnIn | None = None
+        self.estimator: BurnIn | None = None
 
     @property
     def variance_model(self) -> VarianceModel | None:
@@ -136,7 +142,7 @@ class HRage(GapElimination):
             return None
         return estimator.phases[-1].model if isinstance(estimator, AdaptiveBurnIn) else estimator.result()
 
-    def _start_burn_in(self, plan: HeadPlan | None = None, budget: int | None = None) -> Head | AdaptiveBurnIn:
+    def _start_burn_in(self, plan: HeadPlan | None = None, budget: int | None = None) -> BurnIn:
         """The burn-in over the arms that can be pulled; its designs and budget are found where they are not given."""
         rows, kind = self._usable_rows, self.burn_in
         if plan is None:
@@ -148,8 +154,10 @@ class HRage(GapElimination):
         assert self._bounds is not None
         if budget is None:
             budget = pulls_for(kind, plan, self._bounds, self._delta_burn_in, self.noise)
-            if kind != "sharp":  # which is the least that is long enough
+            if kind in ("paper", "released"):  # the others are the least that are long enough
                 self._refuse_short_burn_in(plan, budget)
+        if kind == "replicates":
+            return ReplicateEstimator(rows, budget, self._bounds, plan=plan)
         return Head(rows, budget, self._bounds, plan=plan)
 
     def _refuse_short_burn_in(self, plan: HeadPlan, budget: int) -> None:
@@ -203,7 +211,8 @@ class HRage(GapElimination):
         remembered = super().state_dict()
         if self.estimator is None or self.variances is not None:
             return remembered
-        budget = self.estimator.budget if isinstance(self.estimator, Head) else self.estimator.first_budget
+        estimator = self.estimator
+        budget = estimator.first_budget if isinstance(estimator, AdaptiveBurnIn) else estimator.budget
         first, second = packed(self._head_plan.weights_1), packed(self._head_plan.weights_2)
         return remembered | {"burn_in": {"budget": budget, "stage_1": first, "stage_2": second}}
 
@@ -278,7 +287,7 @@ class HRage(GapElimination):
             return super()._plan()
         if self.estimator is None:
             self.estimator = self._start_burn_in()
-        if isinstance(self.estimator, Head) and self.estimator.pulls_left > self.pulls_left:
+        if not isinstance(self.estimator, AdaptiveBurnIn) and self.estimator.pulls_left > self.pulls_left:
             # A burn-in that cannot be finished would be wasted.
             return Status.UNDECIDED
         return self._on_all_arms(self.estimator.ask().counts)
@@ -298,6 +307,8 @@ class HRage(GapElimination):
     def _intervals(self, model: VarianceModel, level: float) -> tuple[Floats, Floats]:
         """Ends (n,), (n,) of the variances by the event of `IntervalBound` for the burn-in's pulls, at this level."""
         assert self.estimator is not None
+        if isinstance(self.estimator, ReplicateEstimator):
+            return self.estimator.intervals(level)
         bound = IntervalBound.of(self._head_plan, *self.estimator.pulls, level, self.noise)
         return bound.intervals(model.unclipped, *(self._bounds or (0.0, np.inf)))
 
@@ -309,6 +320,8 @@ class HRage(GapElimination):
         else:
             # The event of the burn-in's budget, for the pulls that were made: its probability is not spent twice.
             (low, high), estimates = self._intervals(model, self._delta_burn_in), model.variances
+            if isinstance(self.estimator, ReplicateEstimator):
+                estimates = within_factor(model.unclipped, low, high)
         if self.margin == "fixed" or self.burn_in in ("paper", "released"):
             return None, self._of_all_arms(estimates, estimates.max())
         high = kept_positive(high)

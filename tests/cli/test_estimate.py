@@ -97,6 +97,20 @@ def test_the_model_covers_arms_never_measured(cli, arms, observed):
     np.testing.assert_allclose(np.einsum("ij,jk,ik->i", X, three["Sigma"], X), three["model"])
 
 
+def test_replicates_have_intervals_of_the_quadratic_form(cli, arms, observed):
+    """Three arms in two dimensions determine Sigma: each fits its own sample variance; a fourth is known with them."""
+    found = document(cli("estimate", observed(RAW), "--arms", arms, "--json"))
+    np.testing.assert_allclose(found["replicates"], [4.0, 18.0, 1.0])
+    assert all(a <= b <= c for a, b, c in zip(found["replicates_low"], found["replicates"], found["replicates_high"]))
+    many = observed("arm,count,mean,m2\nleft,1001,5,1000\nup,1001,0,4000\ntilt,1001,7,2000\n")
+    sure = document(cli("estimate", many, "--arms", arms, "--json"))
+    np.testing.assert_allclose(sure["replicates"], [1.0, 4.0, 2.0])
+    assert all(b < 1.5 * a for a, b in zip(sure["replicates"], sure["replicates_high"]))
+    once = document(cli("estimate", observed("arm,reward\nleft,1\nleft,2\nup,4\ntilt,3\n"), "--arms", arms, "--json"))
+    assert once["replicates"] is None
+    assert "not determined by the 1 arms" in once["replicates_note"]
+
+
 def test_known_bounds_cut_intervals_and_contradictions_are_said(cli, arms, observed):
     many = observed("arm,count,mean,m2\nleft,1001,0,1000\nup,1001,0,4000\ntilt,1001,0,2000\n")
     words = ("estimate", many, "--arms", arms, "--variance-bounds")

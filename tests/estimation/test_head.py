@@ -12,6 +12,7 @@ from convexdesign.estimation import (
     Batch,
     Head,
     Observations,
+    ReplicateEstimator,
     SeparateArmEstimator,
     UniformEstimator,
     least_squares,
@@ -21,7 +22,7 @@ from convexdesign.features import phi
 from convexdesign.plotting import new_axes
 from convexdesign.simulation import LinearEnvironment, simulate
 
-ESTIMATORS = [Head, UniformEstimator, SeparateArmEstimator]
+ESTIMATORS = [Head, ReplicateEstimator, UniformEstimator, SeparateArmEstimator]
 
 
 @cache
@@ -406,7 +407,8 @@ def test_error_bounds_where_they_apply_and_refusals_where_not():
     inst = instance("experiment_2")
     bounds = (0.2, 1.0)
     env = LinearEnvironment(inst.arms, inst.theta, Sigma=inst.Sigma, rng=19)
-    head, uniform, separate = (simulate(e(inst.arms, 5000, bounds, rng=1), env) for e in ESTIMATORS)
+    kinds = (Head, UniformEstimator, SeparateArmEstimator)
+    head, uniform, separate = (simulate(e(inst.arms, 5000, bounds, rng=1), env) for e in kinds)
     assert head.error_bound(0.05).shape == (6,)
     assert np.all(head.error_bound(0.01) > head.error_bound(0.1))
     assert np.all(head.error_bound(0.05) < head.error_bound(0.05, "paper"))

@@ -11,8 +11,8 @@ from worlds import bounds_of, play, random_world
 import convexdesign as cd
 from convexdesign.estimation import plan_head
 from convexdesign.estimation.error_bound import sharp_error_bound
+from convexdesign.estimation.variance_intervals import IntervalBound
 from convexdesign.identification.burn_in import AdaptiveBurnIn, burn_in_budget
-from convexdesign.identification.variance_intervals import IntervalBound
 from convexdesign.instances import experiment_1, experiment_2, multivariate_testing
 
 I = cd.identification  # noqa: E741

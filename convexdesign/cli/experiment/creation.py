@@ -74,7 +74,8 @@ def create(
         ),
     ] = False,
     burn_in: Annotated[
-        str | None, option("--burn-in", help="Of h-rage: sharp (where left out), adaptive, paper or released.")
+        str | None,
+        option("--burn-in", help="Of h-rage: sharp (where left out), replicates, adaptive, paper or released."),
     ] = None,
     epsilon: Annotated[float, option("--epsilon", help="Settle for an answer right up to this.")] = 0.0,
     max_samples: Annotated[

@@ -1,4 +1,4 @@
-"""Intervals for every noise variance at once from two split stages, with the data in place of known bounds."""
+"""Intervals for every noise variance at once, from two split stages or replicates, with the data in place of bounds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.estimation import HeadPlan
 from convexdesign.estimation.error_bound import Noise
+from convexdesign.estimation.head import HeadPlan
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["IntervalBound"]
@@ -45,6 +45,32 @@ class IntervalBound:
     factor: float
 
     @classmethod
+    def of_replicates(cls, rows: Floats, dof: Floats, weights: Floats, delta: float) -> IntervalBound:
+        """The deviations of Σ_y k_xy S_y, S_y the sample variance of arm y alone, with k = rows (rows' W rows)^-1 rows' W.
+
+        rows (n, r): phi in coordinates of its span; dof (n,): degrees of freedom of the sample variances, fixed before
+        the rewards, as are the weights (n,), the diagonal of W. There is no bias: k reproduces s² = phi'vech(Sigma), and
+        S_y is unbiased whatever the means. S_y = s_y² chi²/dof_y, independently, so with probability at least 1 - delta
+
+            |Σ_y k_xy S_y - s_x²| <= 2 sqrt(u Σ_y k_xy² s_y⁴/dof_y) + 2 u max_y |k_xy| s_y²/dof_y,   u = log(2n/delta),
+
+        for all n arms x at once (Laurent and Massart 2000, Lemma 1, for both signs). Gaussian noise.
+        """
+        pulled = np.flatnonzero(dof > 0)
+        root = np.sqrt(weights[pulled])
+        Q, R = np.linalg.qr(root[:, None] * rows[pulled])
+        k = np.asarray(np.linalg.solve(R.T, rows.T).T @ Q.T * root)
+        return cls(
+            bias_matrix=np.zeros((rows.shape[0], 0)),
+            square_matrix=k**2 / dof[pulled],
+            largest=np.abs(k) / dof[pulled],
+            pulled_1=np.empty(0, dtype=np.intp),
+            pulled_2=pulled,
+            u=float(np.log(2.0 * rows.shape[0] / delta)),
+            factor=1.0,
+        )
+
+    @classmethod
     def of(cls, plan: HeadPlan, stage_1: Counts, stage_2: Counts, delta: float, noise: Noise) -> IntervalBound:
         """The bound for these whole-number pulls (n,) of each stage."""
         u = float(np.log(6.0 * stage_1.size / delta))
@@ -73,8 +99,10 @@ class IntervalBound:
         cross = 2.0 * np.sqrt(2.0 * self.u * (self.square_matrix @ (a * s)))
         return np.asarray(squares + tail + cross)
 
-    def intervals(self, estimates: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    def intervals(self, estimates: Floats, low: float, high: float | Floats) -> tuple[Floats, Floats]:
         """Ends (n,), (n,) that hold all s_x² when the event above holds and all lie in [low, high]; high may be inf.
+
+        high: one for all, or one for each arm.
 
         estimates (n,): the unclipped sigma-hat_x². Both functions grow with s² and scale with it, so with S = max s²
         attained at x: S <= sigma-hat_x² + S noise_x(1), which bounds S wherever noise(1) < 1 everywhere. From any upper
@@ -83,8 +111,8 @@ class IntervalBound:
         n = estimates.size
         per_unit = self.noise(np.ones(n))
         most = float(np.max(estimates / (1.0 - per_unit))) if per_unit.max() < 1.0 else np.inf
-        upper = np.full(n, min(most, high))
-        if not np.isfinite(upper[0]):
+        upper = np.minimum(np.full(n, most), high)
+        if not np.isfinite(upper[np.union1d(self.pulled_1, self.pulled_2)]).all():
             return np.full(n, low), upper
         for _ in range(MOST_PASSES):
             refined = np.minimum(upper, estimates + self.noise(np.maximum(upper, 0.0)))
