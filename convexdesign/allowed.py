@@ -21,7 +21,7 @@ from convexdesign.arms.read import column_or_numbers, read_positive, read_vector
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.common import read_inequalities
-from convexdesign.rounding.count_limits import MAX_TOTAL, Limits, count_limits, limits
+from convexdesign.rounding.count_limits import MAX_TOTAL, Limits, added_up, count_limits, limits
 from convexdesign.rounding.plans import Inequalities, Plans, Shares, no_rows
 from convexdesign.rounding.whole_program import broken_for_least
 from convexdesign.typing import Counts, Floats
@@ -86,7 +86,7 @@ class Allowed:
             )
         if most > MAX_TOTAL:
             raise InputError(f"budget pays {most:g} measurements, more than can be counted exactly; lower it")
-        return int(min(most, sum(np.minimum(self.most, int(most)).tolist())))
+        return int(min(most, added_up(np.minimum(self.most, int(most)))))
 
     def in_the_way(self) -> list[str]:
         """The constraints that no counts with this total meet together, by their names, as far as a program tells."""
@@ -131,7 +131,7 @@ class Allowed:
         if idle:
             lower, upper = np.append(lower, 0), np.append(upper, total)
             rows, shares = rows.with_idle_arm(), None if shares is None else shares.with_idle_arm()
-        if np.any(lower > upper) or not sum(lower.tolist()) <= total <= sum(upper.tolist()):
+        if np.any(lower > upper) or not added_up(lower) <= total <= added_up(upper):
             return None
         return Plans(Limits(total, lower, upper), rows, shares, idle, price)
 

@@ -37,7 +37,7 @@ __all__ = [
 # Vectors that span so badly that they magnify rounding beyond this do not limit it.
 WELL_SEEN = 1e-7
 # Up to this many entries the rounding of every arm is looked at by itself.
-FEW_ENTRIES = 100_000
+FEW_ENTRIES = 10_000
 SupportFunction = Callable[[Floats], float]
 
 

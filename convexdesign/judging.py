@@ -51,8 +51,11 @@ def better(first: Design | None, second: Design | None) -> Design | None:
 
 
 def _into_weight_set(canonical: Canonical, outcome: Outcome) -> Floats:
-    weights = np.maximum(np.nan_to_num(outcome.weights, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
-    total = weights.sum()
+    weights = outcome.weights
+    total = float(weights.sum())
+    if not (np.isfinite(total) and weights.min() >= 0.0):
+        weights = np.maximum(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+        total = float(weights.sum())
     if not total > 0:
         raise SolverError(f"{outcome.stats.method} returned no positive weight")
     weights = weights / total

@@ -14,7 +14,16 @@ from convexdesign.arms.groups import are_groups, squares, stacked
 from convexdesign.errors import InputError
 from convexdesign.typing import Counts, Floats
 
-__all__ = ["MAX_TOTAL", "Limits", "completing_arms", "count_limits", "limits", "measured_anyway", "null_space"]
+__all__ = [
+    "MAX_TOTAL",
+    "Limits",
+    "added_up",
+    "completing_arms",
+    "count_limits",
+    "limits",
+    "measured_anyway",
+    "null_space",
+]
 
 
 # Beyond 2^53 a double no longer holds every integer, and counts meet doubles in the information matrix.
@@ -85,11 +94,16 @@ def limits(
     if crossed.size:
         i = crossed[0]
         raise InputError(f"min_counts[{i}] = {lower[i]} exceeds what is allowed, {upper[i]}; raise the cap or n")
-    if min_counts is not None and (least := sum(lower.tolist())) > total:
+    if min_counts is not None and (least := added_up(lower)) > total:
         raise InputError(f"min_counts add up to {least}, more than n = {total}; the least n is that sum")
-    if max_counts is not None and (most := sum(upper.tolist())) < total:
+    if max_counts is not None and (most := added_up(upper)) < total:
         raise InputError(f"max_counts add up to {most}, less than n = {total}; lower n or raise caps")
     return Limits(total, lower, upper)
+
+
+def added_up(counts: Counts) -> int:
+    """The exact sum of counts of at least 0, which may be beyond 2^63: the halves of the numbers are summed apart."""
+    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 def count_limits(

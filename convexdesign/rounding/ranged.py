@@ -8,7 +8,7 @@ import numpy as np
 
 from convexdesign.arms.groups import squares
 from convexdesign.criteria.exchange import MatrixCriterion, information, measured_range
-from convexdesign.rounding.count_limits import Limits
+from convexdesign.rounding.count_limits import Limits, added_up
 from convexdesign.typing import Floats
 
 __all__ = ["Ranged", "on_range", "restricted"]
@@ -46,6 +46,6 @@ def restricted(
     lost, size = (np.sqrt(squares(rows)) for rows in (arms - arms @ Q @ Q.T, arms))
     inside = lost <= 1e-7 * (size + 1e-300)
     closed = Limits(bounds.total, bounds.lower, np.where(inside, bounds.upper, 0))
-    if sum(closed.upper.tolist()) < bounds.total or np.any(closed.lower > closed.upper):
+    if added_up(closed.upper) < bounds.total or np.any(closed.lower > closed.upper):
         return None
     return Ranged(arms @ Q, closed, inside_range, None if prior is None else Q.T @ prior @ Q)
