@@ -9,6 +9,7 @@
 """
 
 from convexdesign.regions.design import RegionCertificate, RegionDesign
+from convexdesign.regions.exact import RegionExactDesign
 from convexdesign.regions.model import Curve, Model
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.region import Condition, Region
@@ -21,6 +22,7 @@ __all__ = [
     "Region",
     "RegionCertificate",
     "RegionDesign",
+    "RegionExactDesign",
     "RegionProblem",
     "RegionVerification",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     import pandas
+
+    from convexdesign.regions.exact import RegionExactDesign
 
 __all__ = ["RegionCertificate", "RegionDesign"]
 
@@ -223,6 +226,111 @@ class RegionDesign:
         where, x = self.problem.region.coordinates(at)
         image = self.problem.frame.rows(where, x) @ self.certificate.vectors.B.T
         return np.asarray(np.sum(image**2, axis=1) / self.problem.prices(x))
+
+    def round(self, n: int, *, effort: str | float = "quick", seed: int = 0) -> RegionExactDesign:
+        """n runs, a whole number at each setting, with a certified efficiency; the settings are free to move.
+
+        From several roundings of the shares and from random runs, single runs are exchanged over settings spread over the
+        region; then all coordinates of the best plans move together along the gradient of the criterion. Nothing here is
+        proven but what counts: the efficiency against the best shares anywhere in the region.
+
+        Parameters
+        ----------
+        n : int
+            How many runs.
+        effort : {"quick", "thorough"} or float
+            What is spent on the search: the words give the same plan on every machine, a number is seconds.
+        seed : int
+            Of the starts.
+
+        Returns
+        -------
+        RegionExactDesign
+            Settings with counts.
+
+        Raises
+        ------
+        InputError
+            Where no n runs estimate what is asked.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> curve = cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1)))
+        >>> plan = cd.solve(cd.DesignProblem.d_optimal(curve)).round(5)
+        >>> sorted(plan.counts.tolist()), round(plan.efficiency, 4)
+        ([1, 2, 2], 0.9524)
+        """
+        from convexdesign.regions.exact import round_over_region
+
+        return round_over_region(self, n, effort, seed)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The settings drawn over the region, with their shares; of one factor with the sensitivity, of two on its surface.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+
+        Raises
+        ------
+        ImportError
+            Without the extra `plot`.
+        """
+        from convexdesign.plotting import plot_region_design
+
+        return plot_region_design(self, ax=ax)
+
+    def save(self, path: str | Path) -> None:
+        """Write the design and its problem as JSON.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            The file to write.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import convexdesign as cd
+        >>> curve = cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1)))
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "design.json"
+        >>> cd.solve(cd.DesignProblem.d_optimal(curve)).save(path)
+        >>> cd.regions.RegionDesign.load(path).status.name
+        'CERTIFIED'
+        """
+        from convexdesign.regions.saved import save_design
+
+        save_design(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RegionDesign:
+        """Read a design written by `save`; value and bound are computed and proven again from the data in the file.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            The file to read.
+
+        Returns
+        -------
+        RegionDesign
+            The design, with its problem.
+
+        Raises
+        ------
+        InputError
+            For a file that is no saved design over a region, or is damaged, naming the field.
+        """
+        from convexdesign.regions.saved import load_design
+
+        return load_design(path)
 
     def _internal(self) -> Floats:
         rows = self.problem.frame.rows(self.where, self.x)

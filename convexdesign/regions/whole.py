@@ -1,0 +1,356 @@
+"""Whole numbers of runs over a region, the settings free to move: searched, not proven; what it is worth is proven afterwards.
+
+From many starts (several roundings of the optimal shares, and random runs) single runs are exchanged over a list of settings
+spread over the region, as over a list of arms. The best plans are polished: the coordinates of all their settings move
+together along the gradient of the criterion, within the region; then single runs may leave for another setting again.
+
+With M = A0 + sum_i n_i u_i u_i' and 1/phi concave with the gradient G at M (`criteria.exchange`), the derivative of log phi by
+a coordinate of the setting i is -2 phi n_i u_i'G du_i. Of a plan with costs phi is counted per unit of cost.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from convexdesign.criteria import oracle_of
+from convexdesign.criteria.exchange import inverse_factor
+from convexdesign.problem import canonicalise
+from convexdesign.regions.ascent import ChebyshevFunctions
+from convexdesign.regions.problem import RegionProblem, values_of
+from convexdesign.regions.search import spread_points
+from convexdesign.rounding.apportionment import apportion
+from convexdesign.rounding.count_limits import Limits
+from convexdesign.rounding.tables import swap_table
+from convexdesign.typing import Counts, Floats, Indices
+
+__all__ = ["AMOUNTS", "Plan", "WholeSearch"]
+
+# Descents over the list of settings, and plans that are polished.
+AMOUNTS = {"quick": (30, 5), "thorough": (300, 30)}
+# Settings of the list, besides those of the design.
+MOST_SETTINGS = 500
+MOST_MOVES = 500
+# Information of every direction that is added while a plan does not measure all of them, as a share of the design's own.
+RIDGE = 1e-8
+# A move must lower the criterion by more than this share, which is rounding.
+PROGRESS = 1e-10
+ROUNDS = 6
+# Steps, in half widths of the region, by which a single run may leave its replicates.
+NEARBY = (0.3, 0.1, 0.02)
+# Coordinates closer than this to a side of the box lie on it; settings closer than this may be one.
+ON_SIDE = 1e-6
+MERGED = 1e-3
+DIFFERENCE = 1e-5
+# More variables than this are not moved together but setting by setting.
+MOST_TOGETHER = 160
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Settings (k, q) of pieces (k,), in coordinates between -1 and 1, how often each is run, and log phi."""
+
+    where: Indices
+    u: Floats
+    counts: Counts
+    value: float
+
+
+class WholeSearch:
+    """Plans of n runs for a problem over a region."""
+
+    def __init__(
+        self, problem: RegionProblem, where: Indices, x: Floats, weights: Floats, n: int, rng: np.random.Generator
+    ):
+        """where, x, weights: the optimal shares, from which plans are rounded."""
+        self.problem, self.frame, self.region = problem, problem.frame, problem.region
+        self.n, self.rng, self.q = n, rng, problem.region.q
+        self.best_where, self.best_u, self.weights = where, self.frame.scaled(x), weights
+        self.where, self.u = self._settings()
+        every = self.frame.unscaled(self.u)
+        targets = self.frame.rows(self.where, every, weighted=False) if problem.predicts_region else None
+        self.canonical = canonicalise(problem.finite(self.where, every, targets))
+        self.criterion = oracle_of(self.canonical).of_matrix(self.canonical)
+        self.prior = None if self.canonical.prior is None else self.canonical.prior * float(problem.n_new or 1.0)
+        U, self.costs = self.arms(self.where, self.u)
+        self.U = U
+        ridge = RIDGE * n * float(np.mean(np.sum(U**2, axis=1))) * np.eye(U.shape[1])
+        self.ridge = ridge if self.prior is None else self.prior + ridge
+        scaled = [{key: float(v) for key, v in self.region.scaled(g).items()} for g in self.region.inequalities]
+        scaled = [{key: v / sum(map(abs, g.values())) for key, v in g.items()} for g in scaled]
+        self.sides = ChebyshevFunctions.of(scaled, self.q) if scaled else None
+
+    # ------------------------------------------------------------------ what a plan is worth
+
+    def _settings(self) -> tuple[Indices, Floats]:
+        """Settings of the optimal shares first, then others spread over the region."""
+        problem, degree = self.problem, max(self.problem.curve.degree, 1)
+        pieces = len(self.region.pieces)
+        least = max(-(-2 * problem.curve.d // pieces), 8)
+        room = max(MOST_SETTINGS // pieces, least)
+        where, listed = [self.best_where], [self.best_u]
+        for piece in range(pieces):
+            x = spread_points(self.region, degree, self.rng, least, 9 if not problem.is_polynomial else None)
+            x = x[problem.allowed(x)]
+            x = x if len(x) <= room else x[self.rng.permutation(len(x))[:room]]
+            where.append(np.full(len(x), piece))
+            listed.append(self.frame.scaled(x))
+        return np.concatenate(where), np.vstack(listed)
+
+    def arms(self, where: Indices, u: Floats) -> tuple[Floats, Floats]:
+        """Rows (k, r) with the information of one run, in the coordinates of the criterion, and what one run costs (k,)."""
+        x = self.frame.unscaled(u)
+        rows = self.frame.rows(where, x)
+        if self.problem.noise is not None:
+            rows = rows / np.sqrt(values_of(self.problem.noise, x))[:, None]
+        costs = np.ones(len(x)) if self.problem.cost is None else values_of(self.problem.cost, x)
+        return np.asarray(self.canonical.rows_inward(rows) @ self.canonical.basis), costs
+
+    def value(self, where: Indices, u: Floats, counts: Counts) -> float:
+        """log phi per unit of cost."""
+        U, costs = self.arms(where, u)
+        M = (U * counts[:, None]).T @ U + self.ridge
+        phi = self.criterion.value(M)
+        with np.errstate(all="ignore"):
+            out = float(np.log(phi * float(counts @ costs)))
+        return out if np.isfinite(out) else np.inf
+
+    def inside(self, where: Indices, u: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which settings are allowed, with no slack but rounding."""
+        x = self.frame.unscaled(u)
+        ok = self.region.inside(x, 1e-13) if self.q else np.ones(len(x), dtype=bool)
+        return ok & self.problem.allowed(x)
+
+    # ------------------------------------------------------------------ exchange over a list
+
+    def starts(self) -> Any:
+        """Counts over the list, one after another: the shares rounded, rounded at random, and random runs."""
+        k, m = len(self.where), len(self.weights)
+        # In proportion to runs, where shares are of a budget.
+        w = self.weights / self.costs[:m]
+        w = w / w.sum()
+        exact = w * self.n
+        counts = np.zeros(k, dtype=np.int64)
+        counts[:m] = apportion(w, Limits(self.n, np.zeros(m, dtype=np.int64), np.full(m, self.n)))
+        yield counts
+        while True:
+            counts = np.zeros(k, dtype=np.int64)
+            counts[:m] = np.floor(exact)
+            rest = self.n - int(counts.sum())
+            share = exact - np.floor(exact)
+            if rest and np.count_nonzero(share) >= rest:
+                counts[self.rng.choice(m, rest, replace=False, p=share / share.sum())] += 1
+            elif rest:
+                counts[:m] += self.rng.multinomial(rest, w)
+            yield counts
+            for _ in range(2):
+                yield np.bincount(self.rng.integers(0, k, self.n), minlength=k).astype(np.int64)
+
+    def exchanged(self, where: Indices, u: Floats, counts: Counts) -> Plan | None:
+        """Single runs moved to the best settings of the list while that helps; None where the plan measures too little."""
+        U, costs = (self.U, self.costs) if u is self.u else self.arms(where, u)
+        counts = counts.copy()
+        table = swap_table(U, counts, self.criterion, self.ridge)
+        if table is None or not np.isfinite(table.value):
+            return None
+        into = np.arange(len(counts))
+        for moves in range(1, MOST_MOVES):
+            out = np.flatnonzero(counts)
+            total = float(counts @ costs)
+            phi = table.swaps(out, into)
+            if self.problem.cost is not None:
+                phi = phi * ((total - costs[out][:, None] + costs[into][None, :]) / total)
+            at = int(np.argmin(phi))
+            if not phi.flat[at] < table.value * (1.0 - PROGRESS):
+                break
+            o, i = int(out[at // len(into)]), at % len(into)
+            table.move(o, i)
+            counts[o] -= 1
+            counts[i] += 1
+            if moves % 40 == 0:
+                table = swap_table(U, counts, self.criterion, self.ridge)
+                if table is None:
+                    return None
+        own = np.flatnonzero(counts)
+        return Plan(where[own], u[own], counts[own], self.value(where[own], u[own], counts[own]))
+
+    def refined(self, plan: Plan) -> Plan:
+        """Settings polished and single runs exchanged in turn, until neither helps."""
+        for _ in range(ROUNDS):
+            before = plan.value
+            plan = self.polished(plan)
+            where, u = self._around(plan)
+            counts = np.concatenate([plan.counts, np.zeros(len(where), dtype=np.int64)])
+            moved = self.exchanged(np.concatenate([plan.where, where]), np.vstack([plan.u, u]), counts)
+            if moved is not None and moved.value < plan.value - PROGRESS:
+                plan = moved
+            if not plan.value < before - 1e-9:
+                break
+        return self.merged(plan)
+
+    def _around(self, plan: Plan) -> tuple[Indices, Floats]:
+        """Where single runs may go: near the plan's own settings, to their other levels, and to the list."""
+        where, u = [self.where], [self.u]
+        for k in range(self.q):
+            for step in NEARBY:
+                for sign in (-1.0, 1.0):
+                    moved = plan.u.copy()
+                    moved[:, k] = np.clip(moved[:, k] + sign * step, -1.0, 1.0)
+                    where.append(plan.where)
+                    u.append(moved)
+        pieces = len(self.region.pieces)
+        if pieces > 1:
+            each = np.repeat(np.arange(pieces), len(plan.u))
+            where.append(each)
+            u.append(np.tile(plan.u, (pieces, 1)))
+        all_where, all_u = np.concatenate(where), np.vstack(u)
+        ok = self.inside(all_where, all_u)
+        return all_where[ok], all_u[ok]
+
+    # ------------------------------------------------------------------ polish
+
+    def polished(self, plan: Plan) -> Plan:
+        """All coordinates moved together to a local optimum of the criterion, within the region; the counts stay."""
+        if not self.q:
+            return plan
+        k = len(plan.counts)
+        if k * self.q <= MOST_TOGETHER:
+            return self._moved(plan, np.arange(k))
+        for i in self.rng.permutation(k):
+            plan = self._moved(plan, np.array([i]))
+        return plan
+
+    def _moved(self, plan: Plan, which: Indices) -> Plan:
+        """The plan with the coordinates of some settings at a local optimum."""
+        from scipy.optimize import minimize
+
+        shape = (len(which), self.q)
+        U, costs = self.arms(plan.where, plan.u)
+        rest = np.setdiff1d(np.arange(len(plan.counts)), which)
+        held = (U[rest] * plan.counts[rest][:, None]).T @ U[rest] + self.ridge
+        spent = float(plan.counts[rest] @ costs[rest])
+        where, counts = plan.where[which], plan.counts[which]
+
+        def objective(flat: Floats) -> tuple[float, Floats]:
+            return self._slope(where, flat.reshape(shape), counts, held, spent)
+
+        constraints: list[dict[str, Any]] = []
+        if self.sides is not None:
+            sides = self.sides
+
+            def rows(flat: Floats) -> Floats:
+                return sides.values(flat.reshape(shape)).ravel()
+
+            def gradients(flat: Floats) -> Floats:
+                _, slope, _ = sides.derivatives(flat.reshape(shape))
+                m = slope.shape[1]
+                out = np.zeros((shape[0], m, *shape))
+                for i in range(shape[0]):
+                    out[i, :, i, :] = slope[i]
+                return out.reshape(shape[0] * m, -1)
+
+            constraints = [{"type": "ineq", "fun": rows, "jac": gradients}]
+        found = minimize(
+            objective,
+            plan.u[which].ravel(),
+            jac=True,
+            method="SLSQP" if constraints else "L-BFGS-B",
+            bounds=[(-1.0, 1.0)] * (shape[0] * shape[1]),
+            constraints=constraints,
+            options={"maxiter": 100, "ftol": 1e-12},
+        )
+        u = plan.u.copy()
+        u[which] = np.clip(found.x.reshape(shape), -1.0, 1.0)
+        u = np.where(np.abs(np.abs(u) - 1.0) < ON_SIDE, np.sign(u), u)
+        u = self._pulled_inside(plan, u)
+        value = self.value(plan.where, u, plan.counts)
+        return Plan(plan.where, u, plan.counts, value) if value < plan.value else plan
+
+    def _slope(self, where: Indices, u: Floats, counts: Counts, held: Floats, spent: float) -> tuple[float, Floats]:
+        """log phi per unit of cost, and its gradient by the coordinates."""
+        if not np.isfinite(u).all():
+            return 1e10, np.zeros(u.size)
+        U, costs = self.arms(where, u)
+        M = (U * counts[:, None]).T @ U + held
+        total = spent + float(counts @ costs)
+        F = inverse_factor(M) if np.isfinite(M).all() else None
+        if F is None:
+            return 1e10, np.zeros(u.size)
+        phi = self.criterion.value(M)
+        G = self.criterion.cuts(F, 1)[0]
+        gradient = np.empty(u.shape)
+        for j in range(self.q):
+            low, high = u.copy(), u.copy()
+            low[:, j] = np.maximum(u[:, j] - DIFFERENCE, -1.0)
+            high[:, j] = np.minimum(u[:, j] + DIFFERENCE, 1.0)
+            (a, cost_a), (b, cost_b) = self.arms(where, low), self.arms(where, high)
+            step = (high - low)[:, j]
+            gradient[:, j] = -2.0 * phi * counts * np.einsum("ij,ij->i", U @ G, (b - a) / step[:, None])
+            gradient[:, j] += counts * (cost_b - cost_a) / step / total
+        return float(np.log(phi * total)), np.nan_to_num(gradient).ravel()
+
+    def _pulled_inside(self, plan: Plan, u: Floats) -> Floats:
+        """Settings that left the region by rounding drawn back towards where they were, which lies in it."""
+        outside = ~self.inside(plan.where, u)
+        if not outside.any():
+            return u
+        low, high = np.zeros(len(u)), np.ones(len(u))
+        for _ in range(50):
+            middle = (low + high) / 2.0
+            ok = self.inside(plan.where, plan.u + middle[:, None] * (u - plan.u))
+            low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+        return np.where(outside[:, None], plan.u + low[:, None] * (u - plan.u), u)
+
+    def merged(self, plan: Plan) -> Plan:
+        """Settings next to each other made one, where that costs nothing."""
+        left, groups = list(np.argsort(-plan.counts, kind="stable")), []
+        while left:
+            near = [
+                k
+                for k in left
+                if plan.where[k] == plan.where[left[0]] and np.abs(plan.u[k] - plan.u[left[0]]).max(initial=0.0) < MERGED
+            ]
+            groups.append(near)
+            left = [k for k in left if k not in near]
+        if len(groups) == len(plan.counts):
+            return plan
+        counts = np.array([plan.counts[g].sum() for g in groups])
+        u = np.array([plan.counts[g] @ plan.u[g] / plan.counts[g].sum() for g in groups]).reshape(len(groups), self.q)
+        where = plan.where[[g[0] for g in groups]]
+        if not self.inside(where, u).all():
+            return plan
+        fewer = self.polished(Plan(where, u, counts, self.value(where, u, counts)))
+        return fewer if fewer.value <= plan.value + 1e-8 else plan
+
+    # ------------------------------------------------------------------ all of it
+
+    def best(self, effort: str | float) -> Plan | None:
+        """The best plan that the effort found; None where no plan of n runs measures what is asked."""
+        descents, polishes = AMOUNTS[effort] if isinstance(effort, str) else (10**9, 0)
+        deadline = np.inf if isinstance(effort, str) else time.monotonic() + effort
+        found: list[Plan] = []
+        best: Plan | None = None
+        for k, counts in enumerate(self.starts()):
+            if k >= descents or (k and time.monotonic() > deadline):
+                break
+            plan = self.exchanged(self.where, self.u, counts)
+            if plan is None:
+                continue
+            if isinstance(effort, str):
+                found.append(plan)
+            else:
+                plan = self.refined(plan)
+                best = plan if best is None or plan.value < best.value else best
+        seen: list[float] = []
+        for plan in sorted(found, key=lambda plan: plan.value):
+            if len(seen) == polishes:
+                break
+            if any(abs(plan.value - value) < 1e-9 for value in seen):
+                continue
+            seen.append(plan.value)
+            plan = self.refined(plan)
+            best = plan if best is None or plan.value < best.value else best
+        return best
