@@ -1,4 +1,4 @@
-"""Ten problems over regions, which the comparisons of plans of N runs share: boxes, balls, mixtures, a ring, a strip, levels."""
+"""Ten problems over regions, for comparisons of plans of N runs: boxes, balls, mixtures, a ring, a strip, levels."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/region_runs.py [FOLDER] [--restarts K] [--problems M]
 
 Coordinate exchange over continuous factors (Meyer and Nachtsheim, 1995, as statistical programs do it): from random runs in the
-region, each coordinate of each run is set to the best value that stays inside, over a grid of the segment that is refined twice,
+region, each coordinate of each run is set to the best value that stays inside, over a grid that is refined twice,
 and each level of a discrete factor to the best level, until a sweep gains nothing. All starts run side by side, and each is
 counted. Everything is judged by one yardstick, (det(X'X) / N^d / det*)^(1/d) with the proven bound det* over the whole
 region. With FOLDER the table is written to FOLDER/region-runs.md as well.
@@ -152,7 +152,11 @@ def main() -> None:
         counts[f"worse{suffix}"] = int((ratio < 1 - 1e-6).sum())
         counts[f"equal{suffix}"] = len(found) - counts[f"better{suffix}"] - counts[f"worse{suffix}"]
     page = PAGE.format(
-        date=datetime.date.today(), machine=platform.machine(), restarts=given.restarts, table="\n".join(lines), **counts
+        date=datetime.date.today(),
+        machine=platform.machine(),
+        restarts=given.restarts,
+        table="\n".join(lines),
+        **counts,
     )
     print(page)
     if given.folder is not None:

@@ -32,6 +32,7 @@ from convexdesign.plotting.identification import (
 from convexdesign.plotting.maps import MapData, map_data, plot_map
 from convexdesign.plotting.palette import OKABE_ITO
 from convexdesign.plotting.plane import ElfvingData, EllipseData, elfving_data, ellipse_data, plot_elfving, plot_ellipse
+from convexdesign.plotting.region import RegionData, plot_region_design, region_data
 from convexdesign.plotting.sequences import plot_sequences
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "EllipseData",
     "EquivalenceData",
     "MapData",
+    "RegionData",
     "RoundsData",
     "VariancesData",
     "allocation_data",
@@ -60,10 +62,12 @@ __all__ = [
     "plot_ellipse",
     "plot_equivalence",
     "plot_map",
+    "plot_region_design",
     "plot_rounds",
     "plot_sequences",
     "plot_unmeasured",
     "plot_variances",
+    "region_data",
     "require_matplotlib",
     "rounds_data",
     "sensitivity",

@@ -107,7 +107,7 @@ class RegionExactDesign:
             seen[k] = seen.get(k, 0) + 1
             replicate.append(seen[k])
         sheet: dict[str, Any] = {"run": np.arange(1, len(settings) + 1), "replicate": replicate}
-        table = self.problem.region.table([self.where[k] for k in settings], self.x[settings])
+        table = self.problem.region.table([self.where[k] for k in settings.tolist()], self.x[settings])
         for name, column in table.items():
             sheet[f"{name} " if name in sheet else name] = column
         return pandas.DataFrame(sheet)

@@ -49,7 +49,7 @@ SUM_TOLERANCE = 1e-9
 
 def polynomial_to_json(p: Polynomial) -> dict[str, Any]:
     """Names, exponents and coefficients, exact."""
-    return {"names": list(p.names), "terms": [[list(key), str(value)] for key, value in sorted(p.terms.items())]}
+    return {"names": list(p.names), "terms": [[list(key), str(value)] for key, value in p.terms.items()]}
 
 
 def polynomial_from_json(given: Mapping[str, Any]) -> Polynomial:
@@ -111,8 +111,8 @@ def _part_to_json(part: Part) -> dict[str, Any]:
 
 
 def _part_from_json(given: Mapping[str, Any]) -> Part:
-    fractions = [tuple(Fraction(v) for v in given[name]) for name in ("lower", "upper", "centre")]
-    return Part(str(given["shape"]), tuple(given["names"]), *fractions, Fraction(given["radius"]))
+    lower, upper, centre = (tuple(Fraction(v) for v in given[name]) for name in ("lower", "upper", "centre"))
+    return Part(str(given["shape"]), tuple(given["names"]), lower, upper, centre, Fraction(given["radius"]))
 
 
 def _model_to_json(model: Model) -> dict[str, Any]:

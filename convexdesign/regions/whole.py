@@ -311,7 +311,8 @@ class WholeSearch:
             near = [
                 k
                 for k in left
-                if plan.where[k] == plan.where[left[0]] and np.abs(plan.u[k] - plan.u[left[0]]).max(initial=0.0) < MERGED
+                if plan.where[k] == plan.where[left[0]]
+                and np.abs(plan.u[k] - plan.u[left[0]]).max(initial=0.0) < MERGED
             ]
             groups.append(near)
             left = [k for k in left if k not in near]

@@ -13,6 +13,7 @@ from convexdesign import plotting
 X = np.linspace(-1, 1, 21)
 THIRDS = np.zeros(21)
 THIRDS[[0, 10, 20]] = 1 / 3
+CURVE = cd.solve(cd.DesignProblem.d_optimal(cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1)))))
 DRAWINGS = {
     "allocation": lambda ax: plotting.plot_allocation([0.2, 0.8], ["a", "b"], title="T", ax=ax),
     "comparison": lambda ax: plotting.plot_comparison({"p": [0.2, 0.8], "q": [0.5, 0.5]}, title="T", ax=ax),
@@ -27,6 +28,7 @@ DRAWINGS = {
     "map": lambda ax: plotting.plot_map(
         [[a, b] for a in (0, 1) for b in (0, 1)], [0.4, 0, 0.3, 0.3], [1, 2, 3, 4], title="T", ax=ax
     ),
+    "region_design": lambda ax: plotting.plot_region_design(CURVE, title="T", ax=ax),
     "rounds": lambda ax: plotting.plot_rounds([100, 400], [3, 1], n_items=9, burn_in=50, title="T", ax=ax),
     "sequences": lambda ax: plotting.plot_sequences(
         [10, 40], [[-np.inf, -1.0], [0.0, -0.5]], [[np.inf, 1.0], [1.0, 0.5]], ["a", "b"], title="T", ax=ax
