@@ -22,7 +22,7 @@ from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.common import read_inequalities
 from convexdesign.rounding.count_limits import MAX_TOTAL, Limits, added_up, count_limits, limits
-from convexdesign.rounding.plans import Inequalities, Plans, Shares, no_rows
+from convexdesign.rounding.plans import CountInequalities, Plans, Shares, no_rows
 from convexdesign.rounding.whole_program import broken_for_least
 from convexdesign.typing import Counts, Floats
 
@@ -53,7 +53,7 @@ class Allowed:
     costs: Floats | None
     least: Counts
     most: Counts
-    rows: Inequalities
+    rows: CountInequalities
 
     @property
     def own_costs(self) -> bool:
@@ -91,7 +91,7 @@ class Allowed:
     def in_the_way(self) -> list[str]:
         """The constraints that no counts with this total meet together, by their names, as far as a program tells."""
         W, k = self.problem.weight_set, self.problem.n_arms
-        total, idle = self.largest_total(), self.n is None
+        total, slack = self.largest_total(), self.n is None
         lower = np.zeros(k) if W.lower is None else W.lower
         upper = np.ones(k) if W.upper is None else np.minimum(W.upper, 1.0)
         if np.count_nonzero((lower > 0) | (upper < 1.0)) * k > DENSE:
@@ -99,25 +99,25 @@ class Allowed:
         costs = np.ones(k) if self.problem.costs is None else self.problem.costs
         rows = self._rows() + Shares(costs, lower, upper).as_rows()
         least, most = self.least, np.minimum(self.most, total)
-        if idle:
-            least, most, rows = np.append(least, 0), np.append(most, total), rows.with_idle_arm()
-        return broken_for_least(Plans(Limits(total, least, most), rows, None, idle))
+        if slack:
+            least, most, rows = np.append(least, 0), np.append(most, total), rows.with_slack_arm()
+        return broken_for_least(Plans(Limits(total, least, most), rows, None, slack))
 
     def plans(self, n: int | None = None) -> Plans | None:
         """The plans with n measurements, by default as many as asked for; None where limits of single counts exclude all."""
         total = self.largest_total() if n is None else n
-        idle = self.n is None and n is None
+        slack = self.n is None and n is None
         W, k = self.problem.weight_set, self.problem.n_arms
         lower, upper = self.least, np.minimum(self.most, total)
         shares = None
-        if (W.lower is not None or W.upper is not None) and (self.own_costs or idle):
+        if (W.lower is not None or W.upper is not None) and (self.own_costs or slack):
             costs = np.ones(k) if self.problem.costs is None else self.problem.costs
             shares = Shares(
                 costs,
                 np.zeros(k) if W.lower is None else W.lower,
                 np.ones(k) if W.upper is None else np.minimum(W.upper, 1.0),
             )
-            if W.lower is not None and not idle:
+            if W.lower is not None and not slack:
                 lower = np.maximum(lower, (W.lower > 0).astype(np.int64))
             if W.upper is not None:
                 upper = np.where(W.upper > 0, upper, 0)
@@ -128,12 +128,12 @@ class Allowed:
                 upper = np.minimum(upper, np.floor(W.upper * total * (1.0 + SLACK)).astype(np.int64))
         rows = self._rows()
         price = self.problem.costs if self.own_costs and self.budget is None else None
-        if idle:
+        if slack:
             lower, upper = np.append(lower, 0), np.append(upper, total)
-            rows, shares = rows.with_idle_arm(), None if shares is None else shares.with_idle_arm()
+            rows, shares = rows.with_slack_arm(), None if shares is None else shares.with_slack_arm()
         if np.any(lower > upper) or not added_up(lower) <= total <= added_up(upper):
             return None
-        return Plans(Limits(total, lower, upper), rows, shares, idle, price)
+        return Plans(Limits(total, lower, upper), rows, shares, slack, price)
 
     def most_rounded_up(self, scale: float) -> Counts:
         """The most that weights within their bounds are rounded up to: a weight at its cap is no more, whatever rounding says.
@@ -147,22 +147,22 @@ class Allowed:
         pulls = W.upper * scale if self.problem.costs is None else W.upper * scale / self.problem.costs
         return np.maximum(np.minimum(most, np.ceil(pulls * (1.0 - SLACK)).astype(np.int64)), self.least)
 
-    def _rows(self) -> Inequalities:
+    def _rows(self) -> CountInequalities:
         """Linear constraints on the weights, the budget and the user's own rows, on the counts of all arms."""
         rows = self.rows
         W, k = self.problem.weight_set, self.problem.n_arms
         costs = np.ones(k) if self.problem.costs is None else self.problem.costs
         if W.G is not None and W.h is not None:
             names = tuple(f"inequalities row {i} (G w <= h)" for i in range(len(W.h)))
-            rows = rows + Inequalities((W.G - W.h[:, None]) * costs, np.zeros(len(W.h)), names)
+            rows = rows + CountInequalities((W.G - W.h[:, None]) * costs, np.zeros(len(W.h)), names)
         feasible = self.feasible()
         if feasible is not None:
             rows = rows + _linear_rows(feasible, costs)
         if self.budget is not None and self.costs is not None:
-            rows = rows + Inequalities(self.costs[None], np.array([self.budget]), (f"budget = {self.budget:g}",))
+            rows = rows + CountInequalities(self.costs[None], np.array([self.budget]), (f"budget = {self.budget:g}",))
         return rows
 
-    def cuts(self, counts: Counts) -> Inequalities | None:
+    def cuts(self, counts: Counts) -> CountInequalities | None:
         """Linearisations, at the counts, of curved constraints that they break; None where there are none that tell."""
         feasible = self.feasible()
         if feasible is None or not feasible.evaluable or not feasible.curved:
@@ -172,7 +172,7 @@ class Allowed:
         if G is None or h is None or not len(h):
             return None
         costs = np.ones(counts.size) if self.problem.costs is None else self.problem.costs
-        return Inequalities((G - h[:, None]) * costs, np.zeros(len(h)), ("constraints (not linear)",) * len(h))
+        return CountInequalities((G - h[:, None]) * costs, np.zeros(len(h)), ("constraints (not linear)",) * len(h))
 
     def judged(self, counts: Counts) -> tuple[float, tuple[str, ...]]:
         """By which share of its own room the counts miss a constraint, at most, and the names of those they miss."""
@@ -193,7 +193,7 @@ class Allowed:
         return (missed, tuple(dict.fromkeys(names))) if names else (0.0, ())
 
 
-def _linear_rows(feasible: Feasible, costs: Floats) -> Inequalities:
+def _linear_rows(feasible: Feasible, costs: Floats) -> CountInequalities:
     """The linear ones of constraints given as a function, on counts: G w <= h and E w = e, by the words that state them."""
     parts, names = [np.zeros((0, costs.size))], []
     for row in feasible.rows:
@@ -209,7 +209,7 @@ def _linear_rows(feasible: Feasible, costs: Floats) -> Inequalities:
         parts += [G, -G] if row.equality else [G]
         names += [row.label] * (len(parts[-1]) * (2 if row.equality else 1))
     R = np.vstack(parts)
-    return Inequalities(R, np.zeros(len(R)), tuple(names))
+    return CountInequalities(R, np.zeros(len(R)), tuple(names))
 
 
 def allowed_counts(
@@ -250,7 +250,7 @@ def allowed_counts(
     if inequalities is not None:
         R, right = read_inequalities(problem.rows, inequalities, ("R", "b"))
         R, b = np.asarray(R, dtype=float), read_vector(right, "the right-hand side b of inequalities", len(R))
-        rows = Inequalities(R, np.asarray(b), tuple(f"inequalities row {i} (R n <= b)" for i in range(len(R))))
+        rows = CountInequalities(R, np.asarray(b), tuple(f"inequalities row {i} (R n <= b)" for i in range(len(R))))
     if groups is not None or per_group is not None:
         rows = rows + _group_rows(problem, groups, per_group)
     return Allowed(problem, n, budget, price, least, most, rows)
@@ -264,7 +264,7 @@ def _as_written(name: Any) -> str:
         return str(name)
 
 
-def _group_rows(problem: DesignProblem, groups: Any, per_group: Any) -> Inequalities:
+def _group_rows(problem: DesignProblem, groups: Any, per_group: Any) -> CountInequalities:
     """How many measurements each group of arms gets, as rows named by the group."""
     if groups is None or per_group is None:
         raise InputError(
@@ -293,4 +293,4 @@ def _group_rows(problem: DesignProblem, groups: Any, per_group: Any) -> Inequali
         R += [member[None], -member[None]]
         b += [float(high), -float(low)]
         said += [f"at most {high} in group {name}", f"at least {low} in group {name}"]
-    return Inequalities(np.vstack(R), np.array(b), tuple(said))
+    return CountInequalities(np.vstack(R), np.array(b), tuple(said))

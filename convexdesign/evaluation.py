@@ -67,7 +67,7 @@ def _information_root(canonical: Canonical, weights: Floats) -> Floats:
     """A matrix M with M'M = A_u(w), at least r rows: the weighted whitened arms, reduced block by block."""
     r = canonical.rank
     support = np.flatnonzero(weights)
-    parts: list[Floats] = [np.zeros((r, r)), canonical.prior_root]
+    parts: list[Floats] = [np.zeros((r, r)), canonical.prior_rows]
     step = max(8 * r, 4096)
     for start in range(0, support.size, step):
         chosen = support[start : start + step]

@@ -469,7 +469,7 @@ def _inside(
         cuts = allowed.cuts(whole.counts)
         if cuts is None:
             break
-        plans = replace(plans, rows=plans.rows + (cuts.with_idle_arm() if plans.idle else cuts))
+        plans = replace(plans, rows=plans.rows + (cuts.with_slack_arm() if plans.slack else cuts))
         try:
             other = _inside_rows(canonical, allowed, plans, pulls, scale, options)
         except InputError:  # no whole numbers keep them: what is missed is said with the plan
@@ -491,15 +491,15 @@ def _inside_rows(
     index = _candidates(canonical, pulls, bounds.total, bounds.lower[:k], bounds.upper[:k], options.method)
     prior = None if canonical.prior is None else scale * canonical.prior
     for chosen in [index] if index.size == k else [index, np.arange(k)]:
-        arms, contrast_matrix = per_pull(canonical, chosen), pulls[chosen]
+        arms, quotas = per_pull(canonical, chosen), pulls[chosen]
         own = chosen
-        if plans.idle:
+        if plans.slack:
             arms = np.concatenate([arms, np.zeros((1, *arms.shape[1:]))])
-            contrast_matrix = np.append(contrast_matrix, max(bounds.total - float(contrast_matrix.sum()), 0.0))
+            quotas = np.append(quotas, max(bounds.total - float(quotas.sum()), 0.0))
             own = np.append(chosen, k)
         whole = round_inside(
             arms,
-            contrast_matrix,
+            quotas,
             plans.taken(own),
             oracle_of(canonical).of_matrix(canonical),
             method=options.method,
@@ -510,7 +510,7 @@ def _inside_rows(
             tell=options.tell,
         )
         if whole is not None:
-            counts = whole.counts[:-1] if plans.idle else whole.counts
+            counts = whole.counts[:-1] if plans.slack else whole.counts
             return replace(whole, counts=_spread(counts, chosen, k))
     raise _none(allowed)
 

@@ -68,10 +68,10 @@ def _spanning(canonical: Canonical, weights: Floats) -> NDArray[np.bool_]:
     from scipy.linalg import qr
 
     carried = np.flatnonzero(weights)
-    held = canonical.prior_root
+    prior = canonical.prior_rows
     arms = canonical.whiten_arms(carried)
-    rows = np.vstack([held, np.sqrt(repeat_per_response(weights[carried], arms))[:, None] * arms])
+    rows = np.vstack([prior, np.sqrt(repeat_per_response(weights[carried], arms))[:, None] * arms])
     pivots = qr(rows.T, mode="r", pivoting=True, check_finite=False)[1][: canonical.rank]
     marked = np.zeros(weights.size, dtype=bool)
-    marked[repeat_per_response(carried, arms)[pivots[pivots >= len(held)] - len(held)]] = True
+    marked[repeat_per_response(carried, arms)[pivots[pivots >= len(prior)] - len(prior)]] = True
     return marked

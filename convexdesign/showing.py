@@ -19,7 +19,7 @@ from typing import Any
 
 from convexdesign.arguments import positive, text_of
 
-__all__ = ["Line", "show_progress", "tell", "told"]
+__all__ = ["ProgressLine", "show_progress", "tell", "told"]
 
 # Seconds before the line is drawn first, and between two drawings.
 DELAY, BETWEEN = 1.0, 0.25
@@ -27,7 +27,7 @@ DELAY, BETWEEN = 1.0, 0.25
 LEAST_SHARE = 0.05
 
 
-class Line:
+class ProgressLine:
     """The line of one piece of work; drawn by a thread of its own, so that work that says nothing shows its time too.
 
     share: how far the work is, 0 to 1, or None where it does not say; it never goes back. detail: what else it says.
@@ -93,7 +93,7 @@ class Line:
             self._width = 0
 
 
-_LINE: ContextVar[Line | None] = ContextVar("convexdesign_line", default=None)
+_LINE: ContextVar[ProgressLine | None] = ContextVar("convexdesign_line", default=None)
 
 
 def tell(share: float | None, detail: str = "") -> None:
@@ -109,7 +109,7 @@ def told() -> bool:
 
 
 @contextmanager
-def show_progress(label: str = "working", at_most: float | None = None) -> Iterator[Line]:
+def show_progress(label: str = "working", at_most: float | None = None) -> Iterator[ProgressLine]:
     """Show, on standard error, how far `solve`, `verify` and `round` inside are and how long they will take.
 
     Parameters
@@ -121,7 +121,7 @@ def show_progress(label: str = "working", at_most: float | None = None) -> Itera
 
     Yields
     ------
-    Line
+    ProgressLine
         The line; `line.tell(share)` says how far work of your own is.
 
     Examples
@@ -133,7 +133,7 @@ def show_progress(label: str = "working", at_most: float | None = None) -> Itera
     label = text_of(label, "label")
     if at_most is not None:
         positive(at_most, "at_most", "give a positive number of seconds")
-    line = Line(label, at_most)
+    line = ProgressLine(label, at_most)
     done = threading.Event()
 
     def drawing() -> None:

@@ -135,7 +135,7 @@ def test_the_options_of_the_main_functions():
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("package", ["experiment", "rounding"])
+@pytest.mark.parametrize("package", ["experiment", "identification", "rounding"])
 def test_old_names_of_a_package_give_what_has_the_new_name(package):
     module = getattr(cd, package)
     for name, new in module.RENAMED.items():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.showing import DELAY, Line, duration, show_progress, tell, told
+from convexdesign.showing import DELAY, ProgressLine, duration, show_progress, tell, told
 
 
 class Clock:
@@ -24,7 +24,7 @@ class Clock:
 def line():
     """A line, its clock and what was drawn."""
     clock, stream = Clock(), io.StringIO()
-    return Line("verify", None, stream, clock), clock, stream
+    return ProgressLine("verify", None, stream, clock), clock, stream
 
 
 def test_the_time_left_is_that_of_the_pace_so_far(line):

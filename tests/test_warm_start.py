@@ -83,7 +83,7 @@ def nonsense():
     return {
         "one-arm": replace(honest, weights=one),
         "uniform": replace(honest, weights=np.full(300, 1 / 300)),
-        "one-arm-and-dust": replace(honest, weights=(one + 1e-14) / (1 + 300e-14)),
+        "one-arm-and-hardly-others": replace(honest, weights=(one + 1e-14) / (1 + 300e-14)),
         "random": replace(honest, weights=rough / rough.sum()),
         "other-dimension": cd.solve(P.g_optimal(RNG.standard_normal((30, 2)), noise_variance=NOISE[:30])),
         "infinite": replace(honest, weights=np.full(300, np.inf)),

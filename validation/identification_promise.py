@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from counting import count, markdown
 
-from convexdesign.identification import BestArm, GuaranteeWarning, HRage, LevelSet, MartingaleElimination, Status
+from convexdesign.identification import AnswerStatus, BestArm, GuaranteeWarning, HRage, LevelSet, MartingaleElimination
 from convexdesign.instances import Instance
 from convexdesign.reproduce.contenders import EXPERIMENTS, Maker, contenders, environment
 from convexdesign.simulation import comparison_rows, comparison_table
@@ -135,7 +135,7 @@ class Starved(HRage):
 
     def _plan(self) -> Any:
         plan = super()._plan()
-        return plan if isinstance(plan, Status) else np.ceil(CONTROL_SHARE * plan)
+        return plan if isinstance(plan, AnswerStatus) else np.ceil(CONTROL_SHARE * plan)
 
 
 OTHER_NOISE = ("martingale elimination", "H-RAGE", "H-RAGE, adaptive burn-in", "RAGE")

@@ -16,7 +16,7 @@ import numpy as np
 from counting import count, markdown
 from numpy.typing import NDArray
 
-from convexdesign.identification import BestArm, GuaranteeWarning, LevelSet, MartingaleElimination, Result, Status
+from convexdesign.identification import AnswerStatus, BestArm, GuaranteeWarning, LevelSet, MartingaleElimination, Result
 from convexdesign.identification.evidence import Bets, Evidence, variance_upper_ends
 from convexdesign.instances import Instance
 from convexdesign.simulation import LinearEnvironment, replication_seed, run_replications, simulate
@@ -121,7 +121,7 @@ def is_wrong(case: Case, result: Result) -> bool:
         return lost or bool(np.any(values[answer] < values.max() - epsilon))
     distance = values - case.world.objective.threshold
     placed = np.any(distance[list(result.above)] < 1e-9) or np.any(distance[list(result.below)] > -1e-9)
-    if result.status is not Status.EPSILON_GOOD:
+    if result.status is not AnswerStatus.EPSILON_GOOD:
         return bool(placed)
     chosen = np.isin(np.arange(values.size), answer)
     return bool(placed or np.any(distance[chosen] < -epsilon) or np.any(distance[~chosen] > epsilon))
@@ -185,8 +185,8 @@ def _row(case: Case, result: Result) -> dict[str, Any]:
     status = result.status
     return {
         "wrong": is_wrong(case, result),
-        "undecided": status is Status.UNDECIDED,
-        "epsilon_good": status is Status.EPSILON_GOOD,
+        "undecided": status is AnswerStatus.UNDECIDED,
+        "epsilon_good": status is AnswerStatus.EPSILON_GOOD,
         "samples": result.samples,
     }
 

@@ -17,7 +17,7 @@ from counting import count, markdown
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
-from convexdesign.identification import BestArm, GuaranteeWarning, LevelSet, MartingaleElimination, Status
+from convexdesign.identification import AnswerStatus, BestArm, GuaranteeWarning, LevelSet, MartingaleElimination
 from convexdesign.identification.objectives import Objective
 from convexdesign.simulation import LinearEnvironment, replication_seed, run_replications, simulate
 from convexdesign.simulation.environment import bernoulli_statistics
@@ -171,7 +171,7 @@ def _runs(case: Case, kind: str, replications: int, seed: int, jobs: int | None,
         return [
             {
                 "wrong": is_wrong(case, result),
-                "undecided": result.status is Status.UNDECIDED,
+                "undecided": result.status is AnswerStatus.UNDECIDED,
                 "samples": result.samples,
             }
         ]

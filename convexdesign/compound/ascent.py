@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from convexdesign.compound.components import Group, State, curvature, evaluated
+from convexdesign.compound.components import ComponentGroup, GroupState, curvature, evaluated
 from convexdesign.typing import Floats
 
 __all__ = ["best_weights", "values_of"]
@@ -21,7 +21,12 @@ HALVINGS = 40
 
 
 def best_weights(
-    groups: Sequence[Group], rows: Sequence[Floats], a: Floats | None, start: Floats, last: float, first: float = FIRST
+    groups: Sequence[ComponentGroup],
+    rows: Sequence[Floats],
+    a: Floats | None,
+    start: Floats,
+    last: float,
+    first: float = FIRST,
 ) -> tuple[Floats, Floats]:
     """Weights (n,), and the multipliers; a: the weights of a sum, or None for the minimum."""
     w = np.maximum(start, 1e-4 / len(start))
@@ -47,7 +52,7 @@ def best_weights(
     return w, np.asarray(shares / shares.sum())
 
 
-def values_of(groups: Sequence[Group], states: Sequence[State]) -> Floats:
+def values_of(groups: Sequence[ComponentGroup], states: Sequence[GroupState]) -> Floats:
     """f_j of all components, in their order."""
     out = np.empty(sum(len(g.numbers) for g in groups))
     for group, state in zip(groups, states):
@@ -55,7 +60,7 @@ def values_of(groups: Sequence[Group], states: Sequence[State]) -> Floats:
     return out
 
 
-def _states(groups: Sequence[Group], rows: Sequence[Floats], w: Floats) -> list[State] | None:
+def _states(groups: Sequence[ComponentGroup], rows: Sequence[Floats], w: Floats) -> list[GroupState] | None:
     out = []
     for group, Y in zip(groups, rows):
         state = evaluated(group, Y, w)
@@ -73,14 +78,14 @@ def _objective(f: Floats, a: Floats | None, w: Floats, t: float, mu: float) -> f
 
 
 def _step(
-    groups: Sequence[Group],
+    groups: Sequence[ComponentGroup],
     rows: Sequence[Floats],
     a: Floats | None,
     w: Floats,
     t: float,
-    states: list[State],
+    states: list[GroupState],
     mu: float,
-) -> tuple[Floats, float, list[State], bool]:
+) -> tuple[Floats, float, list[GroupState], bool]:
     """One damped Newton step; whether it was the last of this mu."""
     n = len(w)
     f = values_of(groups, states)

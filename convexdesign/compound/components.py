@@ -18,7 +18,7 @@ import numpy as np
 
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["UNIT", "Component", "Group", "State", "evaluated", "grouped"]
+__all__ = ["UNIT", "Component", "ComponentGroup", "GroupState", "evaluated", "grouped"]
 
 UNIT = 2.0**-53
 
@@ -34,7 +34,7 @@ class Component:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ComponentGroup:
     """Components of one shape: their numbers (K,), L (K, d, k) or None, A0 (K, d, d), best (K,)."""
 
     numbers: Indices
@@ -44,7 +44,7 @@ class Group:
     best: Floats
 
 
-def grouped(components: list[Component]) -> list[Group]:
+def grouped(components: list[Component]) -> list[ComponentGroup]:
     """Components of the same shape together."""
     shapes: dict[tuple[int, int], list[int]] = {}
     for k, c in enumerate(components):
@@ -54,12 +54,12 @@ def grouped(components: list[Component]) -> list[Group]:
         own = [components[k] for k in numbers]
         L = np.stack([c.L for c in own if c.L is not None]) if columns else None
         held = np.stack([np.zeros((d, d)) if c.held is None else c.held for c in own])
-        out.append(Group(np.array(numbers), d, L, held, np.array([c.best for c in own])))
+        out.append(ComponentGroup(np.array(numbers), d, L, held, np.array([c.best for c in own])))
     return out
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class GroupState:
     """A group at weights: log Phi - best (K,), columns V (K, d, c) with <g, yy'> = |V'y|^2, A^-1, <g, A0>, rounding (K,)."""
 
     values: Floats
@@ -73,7 +73,7 @@ class State:
         return np.asarray(np.sum((Y @ self.columns) ** 2, axis=2))
 
 
-def evaluated(group: Group, Y: Floats, w: Floats) -> State | None:
+def evaluated(group: ComponentGroup, Y: Floats, w: Floats) -> GroupState | None:
     """The group where row i of Y (K, n, d) has weight w_i; None where something wanted is not measured."""
     A = np.swapaxes(Y, 1, 2) @ (w[:, None] * Y) + group.held
     diagonal = np.einsum("kii->ki", A)
@@ -99,10 +99,10 @@ def evaluated(group: Group, Y: Floats, w: Floats) -> State | None:
         trace = np.sum(group.L * image, axis=(1, 2))
         values, columns = -np.log(trace), image / np.sqrt(trace)[:, None, None]
     held = np.sum(columns * (group.held @ columns), axis=(1, 2))
-    return State(values - group.best, columns, inverse, held, 8 * group.d * UNIT * condition)
+    return GroupState(values - group.best, columns, inverse, held, 8 * group.d * UNIT * condition)
 
 
-def curvature(group: Group, state: State, Y: Floats, share: Floats) -> Floats:
+def curvature(group: ComponentGroup, state: GroupState, Y: Floats, share: Floats) -> Floats:
     """sum_k share_k times the second derivatives of log Phi_k by the weights, (n, n)."""
     cross = (Y @ state.inverse) @ np.swapaxes(Y, 1, 2)
     if group.L is None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from convexdesign.arguments import real
 from convexdesign.compound.ascent import best_weights, values_of
-from convexdesign.compound.components import UNIT, Component, Group, State, evaluated, grouped
+from convexdesign.compound.components import UNIT, Component, ComponentGroup, GroupState, evaluated, grouped
 from convexdesign.compound.design import CompoundDesign
 from convexdesign.compound.problem import CompoundProblem
 from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
@@ -133,7 +133,7 @@ def solve_over_arms(problem: CompoundProblem, tol: float, deadline: float) -> Co
 
 
 def sensitivities(
-    groups: Sequence[Group], states: Sequence[State], problems: Sequence[DesignProblem], a: Floats, n: int
+    groups: Sequence[ComponentGroup], states: Sequence[GroupState], problems: Sequence[DesignProblem], a: Floats, n: int
 ) -> Floats:
     """sum_j a_j <g_j, A0_j + M_j(x)> of every arm, its rounding included, (n,)."""
     phi = np.zeros(n)
@@ -145,7 +145,11 @@ def sensitivities(
 
 
 def better_multipliers(
-    groups: Sequence[Group], states: Sequence[State], problems: Sequence[DesignProblem], a: Floats, near: Indices
+    groups: Sequence[ComponentGroup],
+    states: Sequence[GroupState],
+    problems: Sequence[DesignProblem],
+    a: Floats,
+    near: Indices,
 ) -> Floats:
     """Multipliers of a minimum with a smaller bound on the arms `near`: those of its linear program."""
     from scipy.optimize import linprog
@@ -177,7 +181,7 @@ def better_multipliers(
 
 
 def judged(
-    problem: CompoundProblem, groups: Sequence[Group], states: Sequence[State], a: Floats, most: float
+    problem: CompoundProblem, groups: Sequence[ComponentGroup], states: Sequence[GroupState], a: Floats, most: float
 ) -> tuple[float, float, float]:
     """The gap, the value and the bound, from the largest sensitivity; rounding of the values is charged."""
     f = values_of(groups, states)
@@ -205,7 +209,7 @@ def first_arms(problems: Sequence[DesignProblem], rng: np.random.Generator) -> I
     return np.unique(np.concatenate(found))
 
 
-def spans(groups: Sequence[Group], rows: Sequence[Floats]) -> None:
+def spans(groups: Sequence[ComponentGroup], rows: Sequence[Floats]) -> None:
     """UnidentifiableError where the rows do not measure what a problem asks for."""
     for group, Y in zip(groups, rows):
         if evaluated(group, Y, np.full(Y.shape[1], 1.0 / Y.shape[1])) is None:

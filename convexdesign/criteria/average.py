@@ -16,7 +16,7 @@ import numpy as np
 from convexdesign.arms.groups import are_groups
 from convexdesign.balls import ball, ball_matrix, diagonal_products, down, midpoints, up
 from convexdesign.criteria.base import CriterionOracle, Found
-from convexdesign.criteria.enclosure import AS_GIVEN, ExactDesign, ExactProver, Proof, share
+from convexdesign.criteria.enclosure import AS_GIVEN, EnclosedDesign, ExactProver, Proof, share
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner_product
 from convexdesign.criteria.exchange import (
     OUTSIDE,
@@ -120,7 +120,7 @@ class AverageOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return AverageVariance(canonical.contrast_matrix @ canonical.contrast_matrix.T)
 
-    def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
         moments = prover.moments(held)
         if moments is None:
             return Proof(np.inf, np.inf, 0.0, 0.0)
@@ -135,7 +135,7 @@ class AverageOracle(CriterionOracle):
         return Proof(down(value), up(value), bound, share(ball(bound), value), about=about)
 
 
-def _exact_vectors(prover: ExactProver, moments: Any, held: ExactDesign) -> list[Floats]:
+def _exact_vectors(prover: ExactProver, moments: Any, held: EnclosedDesign) -> list[Floats]:
     """Vectors that may prove a good bound: the dual certificate's, and those of the design itself."""
     contrast_matrix = prover.canonical.problem.contrast_matrix
     out = [moments.vectors(contrast_matrix, prover.targets, prover.scaled_vectors)] if prover.targets.size else []

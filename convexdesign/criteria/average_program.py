@@ -8,11 +8,11 @@ import numpy as np
 from convexdesign.criteria.program import (
     Constrain,
     Program,
-    information,
+    information_variables,
     normalised,
     price_of_information,
-    psd_root,
     simplex,
+    symmetric_root,
 )
 from convexdesign.typing import Floats
 
@@ -37,11 +37,11 @@ def average_variance(
     Source: Boyd and Vandenberghe, Convex Optimization (2004), section 7.5.2.
     """
     w, members = simplex(len(arms) // responses, constrain)
-    A, definition = information(arms, prior, w)
+    A, definition = information_variables(arms, prior, w)
     problem = cp.Problem(cp.Minimize(cp.matrix_frac(contrast_matrix, A)), [*definition, *members])
 
     def vectors() -> Floats:
-        root = psd_root(price_of_information(definition[0].dual_value, contrast_matrix.shape[0]))
+        root = symmetric_root(price_of_information(definition[0].dual_value, contrast_matrix.shape[0]))
         if not np.all(np.isfinite(root)):
             return np.full(contrast_matrix.T.shape, np.nan)
         left, _, right = np.linalg.svd(root @ contrast_matrix, full_matrices=False)

@@ -26,7 +26,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from convexdesign.criteria.derivatives import Derivatives
-from convexdesign.criteria.enclosure import ExactDesign, ExactProver, Proof
+from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
@@ -169,5 +169,5 @@ class CriterionOracle(ABC):
     # ------------------------------------------------------------------ rigorous proofs
 
     @abstractmethod
-    def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
         """The value of a design enclosed, and the optimum bounded by the prover's vectors, for the numbers read exactly."""

@@ -12,7 +12,7 @@ from convexdesign.balls import ball, ball_matrix, cholesky, diagonal_products, d
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["AS_GIVEN", "ExactDesign", "ExactProver", "Proof", "is_positive_definite", "quotient", "share"]
+__all__ = ["AS_GIVEN", "EnclosedDesign", "ExactProver", "Proof", "is_positive_definite", "quotient", "share"]
 
 AS_GIVEN = "the numbers exactly as given"
 
@@ -43,7 +43,7 @@ class Proof:
     about: str = AS_GIVEN
 
 
-class ExactDesign(Protocol):
+class EnclosedDesign(Protocol):
     """A design read exactly: A on coordinates J of the range in balls, its inverse, and how the other coordinates depend on J.
 
     F (rank, k): doubles with A^-1 <= FF' growth.

@@ -3,8 +3,8 @@
 Phi_p = (tr A^-p)^(1/p) leads from the average variance (p = 1) to the worst one (p = infinity, E-optimality). At p = 2 a
 variance twice as large counts four times.
 
-With K = L'A^-1L, L the aim, g(K) = |K|_F has the gradient S = K / |K|_F, so that the dual vectors of a design are the columns
-of A^-1 L S^(1/2). Bound, for any B = [b_1 ... b_k], with G = B'L = U diag(sigma) V': for every T (k, k)
+With K = L'A^-1L, L the contrast matrix, g(K) = |K|_F has the gradient S = K / |K|_F, so that the dual vectors of a design
+are the columns of A^-1 L S^(1/2). Bound, for any B = [b_1 ... b_k], with G = B'L = U diag(sigma) V': for every T (k, k)
 
     tr(B'LT)^2 <= tr(B'A*B) tr(T'K*T) <= tr(B'A*B) |K*|_F |TT'|_F                (Cauchy and Schwarz, twice),
 
@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.balls import ball, ball_matrix, down, up
 from convexdesign.criteria.base import CriterionOracle
-from convexdesign.criteria.enclosure import ExactDesign, ExactProver, Proof, share
+from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof, share
 from convexdesign.criteria.evaluation import Evaluation, Inverse, inner_product
 from convexdesign.criteria.exchange import CovarianceCriterion, MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
@@ -136,14 +136,14 @@ class FrobeniusOracle(CriterionOracle):
             import cvxpy as cp
 
             w, members = program.simplex(len(arms) // k, constrain)
-            A, definition = program.information(arms, prior, w)
+            A, definition = program.information_variables(arms, prior, w)
             Z = cp.Variable((s, s), symmetric=True, name="Z")
             fits = cp.bmat([[A, contrast_matrix], [contrast_matrix.T, Z]]) >> 0
             problem = cp.Problem(cp.Minimize(cp.norm(Z, "fro")), [fits, *definition, *members])
 
             def vectors() -> Floats:
                 # The multiplier of A is Q = BB'; B = Q^(1/2) O with the rotation that makes B'L symmetric.
-                root = program.psd_root(program.price_of_information(definition[0].dual_value, r))
+                root = program.symmetric_root(program.price_of_information(definition[0].dual_value, r))
                 if not np.all(np.isfinite(root)):
                     return np.full(contrast_matrix.T.shape, np.nan)
                 left, _, right = np.linalg.svd(root @ contrast_matrix, full_matrices=False)
@@ -163,7 +163,7 @@ class FrobeniusOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return FrobeniusNorm(canonical.contrast_matrix)
 
-    def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
         """The norm of the inverse in balls; the bound with the T of the proof in doubles, for any T is as good as any other."""
         vectors = prover.scaled_vectors
         hits = ball_matrix(vectors)  # L is the identity in the coordinates as given

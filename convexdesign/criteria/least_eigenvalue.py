@@ -17,7 +17,7 @@ from convexdesign.arms.source import per_arm
 from convexdesign.balls import ball, ball_matrix, midpoints, up
 from convexdesign.criteria.base import CriterionOracle
 from convexdesign.criteria.derivatives import TIE, Derivatives
-from convexdesign.criteria.enclosure import ExactDesign, ExactProver, Proof, is_positive_definite, quotient, share
+from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof, is_positive_definite, quotient, share
 from convexdesign.criteria.evaluation import Evaluation, Inverse, inner_product
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
@@ -95,7 +95,7 @@ class LeastEigenvalueOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Minimax(SphereTargets(canonical.contrast_matrix))
 
-    def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
         """lambda_min(A) >= lam by elimination on A - lam I; lambda_min(A) <= v'Av / v'v and v'v / v'A^-1v for any v."""
         vectors = prover.scaled_vectors
         length = sum((x * x for row in ball_matrix(vectors).tolist() for x in row), ball(0.0))

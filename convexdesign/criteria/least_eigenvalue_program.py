@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from convexdesign.criteria.program import Constrain, Program, information, normalised, psd_root, simplex
+from convexdesign.criteria.program import Constrain, Program, information_variables, normalised, simplex, symmetric_root
 from convexdesign.typing import Floats
 
 __all__ = ["least_eigenvalue"]
@@ -28,14 +28,14 @@ def least_eigenvalue(
     """
     r = arms.shape[1]
     w, members = simplex(len(arms) // responses, constrain)
-    A, definition = information(arms, prior, w)
+    A, definition = information_variables(arms, prior, w)
     lam = cp.Variable(name="lam")
     inequality = A - lam * metric >> 0
     problem = cp.Problem(cp.Maximize(lam), [inequality, *definition, *members])
 
     def root() -> Floats:
         dual = inequality.dual_value
-        return psd_root(np.full((r, r), np.nan) if dual is None else np.asarray(dual, dtype=float))
+        return symmetric_root(np.full((r, r), np.nan) if dual is None else np.asarray(dual, dtype=float))
 
     return Program(
         problem,

@@ -22,7 +22,7 @@ import numpy as np
 from convexdesign.arms.groups import are_groups
 from convexdesign.balls import ball, ball_matrix, down, midpoints, up
 from convexdesign.criteria.base import CriterionOracle, Found
-from convexdesign.criteria.enclosure import ExactDesign, ExactProver, Proof
+from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner_product
 from convexdesign.criteria.exchange import (
     OUTSIDE,
@@ -156,7 +156,7 @@ class LogDetOracle(_LogDeterminant):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Volume(np.eye(canonical.rank))
 
-    def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
         """(det A / det A*)^(1/r) >= det(B'AB)^(1/r) r / ( tr(B'A0B) + h_W(|B'x_i|^2/p_i) ) for any B (r, r), on the range."""
         if prover.unreached_arm(held):
             return Proof(-np.inf, -np.inf, np.inf, 0.0, prover.canonical.rank)
@@ -244,7 +244,7 @@ class InterestOracle(_LogDeterminant):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Volume(canonical.contrast_matrix)
 
-    def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
         """log det A_s* <= s log(tr(H'A*H)/s) - 2 log|det K'H|, H the vectors as columns, K the combinations of interest."""
         K = prover.rows(prover.canonical.problem.contrast_matrix.T)
         s = K.n

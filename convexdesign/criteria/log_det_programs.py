@@ -8,11 +8,11 @@ import numpy as np
 from convexdesign.criteria.program import (
     Constrain,
     Program,
-    information,
+    information_variables,
     normalised,
     price_of_information,
-    psd_root,
     simplex,
+    symmetric_root,
 )
 from convexdesign.typing import Floats
 
@@ -37,7 +37,7 @@ def log_det(
     problems, Canadian Journal of Mathematics 12 (1960).
     """
     w, members = simplex(len(arms) // responses, constrain)
-    A, definition = information(arms, prior, w)
+    A, definition = information_variables(arms, prior, w)
     objective = cp.log_det(A)
 
     problem = cp.Problem(cp.Maximize(objective), [*definition, *members])
@@ -45,7 +45,7 @@ def log_det(
         problem,
         weights=lambda: normalised(w.value),
         multipliers=lambda: normalised(w.value),
-        vectors=lambda: psd_root(price_of_information(definition[0].dual_value, arms.shape[1])),
+        vectors=lambda: symmetric_root(price_of_information(definition[0].dual_value, arms.shape[1])),
         value=lambda: float(objective.value),
     )
 
@@ -69,13 +69,13 @@ def interest_log_det(
     Source: Pukelsheim, Optimal Design of Experiments (2006), sections 3.2 and 3.11.
     """
     w, members = simplex(len(arms) // responses, constrain)
-    A, definition = information(arms, prior, w)
+    A, definition = information_variables(arms, prior, w)
     Z = cp.Variable((interest.shape[1],) * 2, symmetric=True, name="Z")
     fits = A - interest @ Z @ interest.T >> 0
 
     def vectors() -> Floats:
         dual = fits.dual_value
-        root = psd_root(np.full((arms.shape[1],) * 2, np.nan) if dual is None else np.asarray(dual, dtype=float))
+        root = symmetric_root(np.full((arms.shape[1],) * 2, np.nan) if dual is None else np.asarray(dual, dtype=float))
         if not np.all(np.isfinite(root)):
             return np.full(interest.T.shape, np.nan)
         return np.asarray((root @ np.linalg.qr(root @ interest)[0]).T)

@@ -18,7 +18,7 @@ from convexdesign.arms.groups import squared_projections
 from convexdesign.balls import ball, ball_matrix, diagonal_products, down
 from convexdesign.criteria.base import CriterionOracle, Found
 from convexdesign.criteria.derivatives import TIE, Derivatives, outside_range
-from convexdesign.criteria.enclosure import ExactDesign, ExactProver, Proof, share
+from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof, share
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner_product
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
@@ -155,7 +155,7 @@ class MinimaxOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Minimax(TransformedTargets(canonical.problem.targets, canonical.basis))
 
-    def enclosure(self, prover: ExactProver, held: ExactDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
         wanted = prover.exact.differences
         bound = self._exact_bound(prover, held.rank)
         if held.first_outside(wanted) is not None:

@@ -8,13 +8,13 @@ import numpy as np
 from convexdesign.criteria.program import (
     Constrain,
     Program,
-    information,
+    information_variables,
     normalised,
     per_target,
     price_of_information,
     prior_rows,
-    psd_root,
     simplex,
+    symmetric_root,
 )
 from convexdesign.typing import Floats
 
@@ -147,7 +147,7 @@ def sdp(
     Source: S. Boyd and L. Vandenberghe, Convex Optimization (2004), sections 7.5 and A.5.5.
     """
     w, members = simplex(len(arms) // responses, constrain)
-    A, definition = information(arms, prior, w)
+    A, definition = information_variables(arms, prior, w)
     t = cp.Variable((1, 1), name="t")
     # CVXPY states semidefinite cones one at a time.
     cones = [cp.PSD(cp.bmat([[A, v[:, None]], [v[None, :], t]])) for v in targets]
@@ -187,12 +187,12 @@ def matrix_fractional(
     Source: S. Boyd and L. Vandenberghe, Convex Optimization (2004), example 3.4.
     """
     w, members = simplex(len(arms) // responses, constrain)
-    A, definition = information(arms, prior, w)
+    A, definition = information_variables(arms, prior, w)
     t = cp.Variable(name="t")
     variance = cp.hstack([cp.matrix_frac(v, A) for v in targets]) <= t
 
     def vectors() -> Floats:
-        root = psd_root(price_of_information(definition[0].dual_value, arms.shape[1]))
+        root = symmetric_root(price_of_information(definition[0].dual_value, arms.shape[1]))
         mu = normalised(variance.dual_value)
         if not (np.all(np.isfinite(root)) and np.all(np.isfinite(mu))):
             return np.full(targets.shape, np.nan)

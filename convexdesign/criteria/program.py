@@ -28,13 +28,13 @@ from convexdesign.typing import Floats
 __all__ = [
     "Constrain",
     "Program",
-    "information",
+    "information_variables",
     "normalised",
     "per_target",
     "price_of_information",
     "prior_rows",
-    "psd_root",
     "simplex",
+    "symmetric_root",
 ]
 
 Constrain: TypeAlias = Callable[[cp.Expression], Sequence[cp.Constraint]]
@@ -74,7 +74,9 @@ def simplex(n: int, constrain: Constrain | None) -> tuple[cp.Expression, list[cp
     return w, [x >= 0, cp.sum(w) == 1, *own]
 
 
-def information(arms: Floats, prior: Floats | None, w: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+def information_variables(
+    arms: Floats, prior: Floats | None, w: cp.Expression
+) -> tuple[cp.Expression, list[cp.Constraint]]:
     """A(w) = A0 + sum_i w_i u_i u_i' as a symmetric matrix of variables, with the constraints that define it.
 
     The cones of many targets share it: each then holds r(r+1)/2 entries, and not n times as many. The variables are
@@ -130,7 +132,7 @@ def price_of_information(multiplier: Any, r: int) -> Floats:
     return Q if np.trace(Q) >= 0 else -Q
 
 
-def psd_root(Q: Floats) -> Floats:
+def symmetric_root(Q: Floats) -> Floats:
     """The symmetric root of Q, negative eigenvalues (a solver's rounding) taken as zero; nan where Q is."""
     if not np.all(np.isfinite(Q)):
         return np.full_like(Q, np.nan)

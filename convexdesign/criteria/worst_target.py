@@ -19,7 +19,7 @@ from convexdesign.criteria.exchange import (
 )
 from convexdesign.typing import Floats
 
-__all__ = ["MatrixTargets", "Minimax", "SphereTargets", "TargetOracle", "Targets", "TransformedTargets"]
+__all__ = ["MatrixTargets", "Minimax", "SphereTargets", "TargetOracle", "TransformedTargets", "WorstTargets"]
 
 
 # Targets per swap evaluation: more sharpen the choice of a swap; whether it is taken is decided on all of them.
@@ -66,7 +66,7 @@ class TargetOracle(Protocol):
         ...
 
 
-class Targets(Protocol):
+class WorstTargets(Protocol):
     """What the minimax asks of its targets: the worst ones for a factor F."""
 
     def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
@@ -86,7 +86,7 @@ class Targets(Protocol):
         """
         ...
 
-    def pooled(self, F: Floats, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> WorstTargets:
         """A subset that is cheap to ask: everything, or the k worst for F where that is many.
 
         Parameters
@@ -98,14 +98,14 @@ class Targets(Protocol):
 
         Returns
         -------
-        Targets
+        WorstTargets
             The subset.
         """
         ...
 
 
 @dataclass(frozen=True)
-class MatrixTargets(Targets):
+class MatrixTargets(WorstTargets):
     """Targets given as rows.
 
     Parameters
@@ -125,12 +125,12 @@ class MatrixTargets(Targets):
         top = top[np.argsort(-q[top], kind="stable")]
         return self.rows[top], q[top]
 
-    def pooled(self, F: Floats, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> WorstTargets:
         return self if self.rows.shape[0] <= k else MatrixTargets(self.worst(F, k)[0])
 
 
 @dataclass(frozen=True)
-class TransformedTargets(Targets):
+class TransformedTargets(WorstTargets):
     """t = B'v for the targets v of an oracle by index: whitening without touching them.
 
     Parameters
@@ -148,27 +148,27 @@ class TransformedTargets(Targets):
         index, values = self.oracle.worst(self.basis @ F, k)
         return self.oracle.take(index) @ self.basis, values
 
-    def pooled(self, F: Floats, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> WorstTargets:
         return MatrixTargets(self.worst(F, k)[0])
 
 
 @dataclass(frozen=True)
-class ProjectedTargets(Targets):
+class ProjectedTargets(WorstTargets):
     """Q't for the targets t of another set; Q has shape (r, k) and orthonormal columns."""
 
-    targets: Targets
+    targets: WorstTargets
     Q: Floats
 
     def worst(self, F: Floats, k: int) -> tuple[Floats, Floats]:
         T, values = self.targets.worst(self.Q @ F, k)
         return T @ self.Q, values
 
-    def pooled(self, F: Floats, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> WorstTargets:
         return ProjectedTargets(self.targets.pooled(self.Q @ F, k), self.Q)
 
 
 @dataclass(frozen=True)
-class SphereTargets(Targets):
+class SphereTargets(WorstTargets):
     """t = Hz for every unit vector z: the minimax over them is 1/lambda_min, criterion E.
 
     Parameters
@@ -183,7 +183,7 @@ class SphereTargets(Targets):
         _, s, Vt = np.linalg.svd(F.T @ self.H, full_matrices=False)
         return Vt[:k] @ self.H.T, s[:k] ** 2
 
-    def pooled(self, F: Floats, k: int) -> Targets:
+    def pooled(self, F: Floats, k: int) -> WorstTargets:
         return self
 
 
@@ -193,7 +193,7 @@ class Minimax(MatrixCriterion):
 
     Parameters
     ----------
-    targets : Targets
+    targets : WorstTargets
         The targets t_j.
     made_at : array of shape (r, r), optional
         Of a restriction: the information M0 that it was made at.
@@ -206,7 +206,7 @@ class Minimax(MatrixCriterion):
     1.0
     """
 
-    targets: Targets
+    targets: WorstTargets
     # Of a restriction: the information M0 it was made at, and a bound on every omitted t' M0^-1 t.
     made_at: Floats | None = None
     omitted: float = 0.0

@@ -10,14 +10,14 @@ import numpy as np
 from convexdesign.plotting.palette import GREY, INK, series_colour
 from convexdesign.typing import Floats
 
-__all__ = ["Scale", "bands", "chart_frame", "lines", "stacked_bars"]
+__all__ = ["ChartScale", "bands", "chart_frame", "lines", "stacked_bars"]
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 14, 40
 TICKS = 5
 
 
-class Scale:
+class ChartScale:
     """From numbers to places between two ends, linear or logarithmic."""
 
     def __init__(self, low: float, high: float, start: float, stop: float, log: bool = False) -> None:
@@ -46,7 +46,7 @@ class Scale:
         return [float(k * step) for k in np.arange(first, np.floor(self.high / step) + 1)]
 
 
-def chart_frame(x: Scale, y: Scale, x_label: str, y_label: str, inside: str, names: Sequence[str]) -> str:
+def chart_frame(x: ChartScale, y: ChartScale, x_label: str, y_label: str, inside: str, names: Sequence[str]) -> str:
     """A chart: axes with ticks, what is drawn, and what the colours mean."""
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(y_label)}">']
     for value in y.ticks():
@@ -69,7 +69,7 @@ def chart_frame(x: Scale, y: Scale, x_label: str, y_label: str, inside: str, nam
     return "".join(parts) + "</svg>"
 
 
-def lines(x: Scale, y: Scale, at: Sequence[float], values: Floats) -> str:
+def lines(x: ChartScale, y: ChartScale, at: Sequence[float], values: Floats) -> str:
     """One line a column of values (k, m) at k places; numbers that are not finite are left out."""
     parts = []
     for k in range(values.shape[1]):
@@ -81,7 +81,7 @@ def lines(x: Scale, y: Scale, at: Sequence[float], values: Floats) -> str:
     return "".join(parts)
 
 
-def bands(x: Scale, y: Scale, at: Sequence[float], low: Floats, high: Floats) -> str:
+def bands(x: ChartScale, y: ChartScale, at: Sequence[float], low: Floats, high: Floats) -> str:
     """One band a column of low and high (k, m) at k places; ends that are not finite are left out."""
     parts = []
     for k in range(low.shape[1]):
@@ -95,7 +95,7 @@ def bands(x: Scale, y: Scale, at: Sequence[float], low: Floats, high: Floats) ->
     return "".join(parts)
 
 
-def stacked_bars(y: Scale, shares: Floats, names: Sequence[str]) -> str:
+def stacked_bars(y: ChartScale, shares: Floats, names: Sequence[str]) -> str:
     """One bar a row of shares (k, m), which sum to one."""
     width = (WIDTH - LEFT - RIGHT) / max(len(shares), 1)
     parts = []

@@ -22,7 +22,7 @@ from convexdesign.programs.prover import prover
 from convexdesign.solving import solve
 from convexdesign.typing import Floats
 
-__all__ = ["LAST_DESIGN", "METHODS", "Designer", "SolverAttempt"]
+__all__ = ["LAST_DESIGN", "METHODS", "DesignAttempt", "Designer"]
 
 
 # Tried in turn until one is within the tolerance; each is a method of `solve`.
@@ -33,7 +33,7 @@ WORST_GAP = 1.0
 
 
 @dataclass(frozen=True)
-class SolverAttempt:
+class DesignAttempt:
     """What one method came to: the certified gap of its weights, None where it had none, and why it was not enough."""
 
     problem: str
@@ -53,7 +53,7 @@ class Designer:
     def __init__(self, seconds: float, last: Floats | None, usable: NDArray[np.intp]) -> None:
         self.seconds = seconds
         self.last = None if last is None else last[usable]
-        self.attempts: list[SolverAttempt] = []
+        self.attempts: list[DesignAttempt] = []
 
     def __call__(self, problem: DesignProblem, tol: float = DESIGN_TOLERANCE, remember: bool = True) -> Allocation:
         canonical = canonicalise(problem)
@@ -108,7 +108,7 @@ class Designer:
 
     def _note(self, problem: DesignProblem, method: str, gap: float | None, failure: str | None) -> None:
         known = gap if gap is not None and np.isfinite(gap) else None
-        self.attempts.append(SolverAttempt(problem.kind, method, known, failure))
+        self.attempts.append(DesignAttempt(problem.kind, method, known, failure))
 
 
 def _judged(canonical: Canonical, weights: Any, dual: DualCertificate | None, method: str, tol: float) -> Design:

@@ -18,7 +18,7 @@ from convexdesign.experiment.charts import (
     RIGHT,
     TOP,
     WIDTH,
-    Scale,
+    ChartScale,
     bands,
     chart_frame,
     lines,
@@ -131,7 +131,7 @@ def _intervals(found: ExperimentEstimates, shown: Sequence[int], items: Sequence
     last = np.concatenate([low[-1], high[-1]])
     last = last[np.isfinite(last)] if np.isfinite(last).any() else ends
     room = float(np.ptp(last))
-    y = Scale(max(last.min() - room, ends.min()), min(last.max() + room, ends.max()), HEIGHT - BOTTOM, TOP)
+    y = ChartScale(max(last.min() - room, ends.min()), min(last.max() + room, ends.max()), HEIGHT - BOTTOM, TOP)
     x = _samples_scale(found.samples)
     drawn = bands(x, y, found.samples, low, high)
     more = "" if len(shown) == len(items) else f'<p class="note">{len(shown)} of {len(items)} items are drawn.</p>'
@@ -142,7 +142,10 @@ def _p_values(views: Sequence[RoundView], shown: Sequence[int], items: Sequence[
     values = np.array([view.p_values for view in views], dtype=float)[:, shown]
     values = np.maximum(values, SMALLEST_P)
     samples = [view.samples for view in views]
-    x, y = _samples_scale(samples), Scale(max(values.min() / 2, SMALLEST_P / 2), 1.0, HEIGHT - BOTTOM, TOP, log=True)
+    x, y = (
+        _samples_scale(samples),
+        ChartScale(max(values.min() / 2, SMALLEST_P / 2), 1.0, HEIGHT - BOTTOM, TOP, log=True),
+    )
     drawn = lines(x, y, samples, values)
     note = (
         "For the best arm: of an item being the best (of the best guess: of its being wrong). For a level set: of an item "
@@ -175,8 +178,8 @@ def _allocation(views: Sequence[RoundView], arms: Sequence[str]) -> str:
     if len(arms) > len(names):
         shares = np.column_stack([shares, 1.0 - shares.sum(axis=1)])
         names.append(f"{len(arms) - len(largest)} more arms")
-    y = Scale(0.0, 1.0, HEIGHT - BOTTOM, TOP)
-    x = Scale(0.5, len(views) + 0.5, LEFT, WIDTH - RIGHT)
+    y = ChartScale(0.0, 1.0, HEIGHT - BOTTOM, TOP)
+    x = ChartScale(0.5, len(views) + 0.5, LEFT, WIDTH - RIGHT)
     return chart_frame(x, y, "round", "share of the results", stacked_bars(y, shares, names), names)
 
 
@@ -255,9 +258,9 @@ def _table(head: Sequence[str], rows: Any, text: Sequence[str] = ()) -> str:
     return f'<div class="scroll"><table><tr>{titles}</tr>{"".join(lines_)}</table></div>'
 
 
-def _samples_scale(samples: Sequence[int]) -> Scale:
+def _samples_scale(samples: Sequence[int]) -> ChartScale:
     wide = samples[-1] > 20 * samples[0]
-    return Scale(samples[0] if wide else 0.0, samples[-1], LEFT, WIDTH - RIGHT, log=wide)
+    return ChartScale(samples[0] if wide else 0.0, samples[-1], LEFT, WIDTH - RIGHT, log=wide)
 
 
 def _numbers(values: Floats) -> list[str]:

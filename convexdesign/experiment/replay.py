@@ -15,7 +15,7 @@ from convexdesign.experiment.events import EventKind, PendingEvent
 from convexdesign.experiment.ledger import Ledger, RecordedRound, Withdrawal
 from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.specification import algorithm_from
-from convexdesign.identification import GuaranteeWarning, Identifier, Result, Status
+from convexdesign.identification import AnswerStatus, GuaranteeWarning, Identifier, Result
 from convexdesign.identification.allocations import unpacked
 from convexdesign.typing import Counts
 
@@ -157,4 +157,4 @@ def result_record(result: Result) -> dict[str, Any]:
 def result_from(record: dict[str, Any], assumption: str) -> Result:
     """The result that `result_record` gave, with what it rests on."""
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
-    return Result(**values | {"status": Status[record["status"]], "assumption": assumption})
+    return Result(**values | {"status": AnswerStatus[record["status"]], "assumption": assumption})

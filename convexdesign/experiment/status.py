@@ -8,7 +8,7 @@ from typing import Any
 
 from convexdesign.algorithms import ALGORITHMS
 from convexdesign.experiment.ledger import Ledger, Phase
-from convexdesign.identification import BestArm, Identifier, MartingaleElimination, Status
+from convexdesign.identification import AnswerStatus, BestArm, Identifier, MartingaleElimination
 from convexdesign.identification.assumption_checks import VOID
 
 __all__ = ["ExperimentStatus", "experiment_status", "guarantee"]
@@ -187,12 +187,12 @@ def dropping_price(ledger: Ledger, algorithm: Identifier) -> int:
 def _promise(finished: dict[str, Any] | None, algorithm: Identifier) -> str:
     """What the algorithm promises of its answer: the one it gave (a result as plain data), or the one to come."""
     probability = f"with probability at most {algorithm.delta:g}"
-    status = None if finished is None else Status[finished["status"]]
-    if finished is not None and status is Status.BEST_GUESS:
+    status = None if finished is None else AnswerStatus[finished["status"]]
+    if finished is not None and status is AnswerStatus.BEST_GUESS:
         return f"the answer is a best guess; the p-value of its being wrong is {finished['p_value']:.3g}"
-    if status is Status.UNDECIDED:
+    if status is AnswerStatus.UNDECIDED:
         return f"there is no answer; what was eliminated or placed is wrong {probability}"
-    good = status is Status.EPSILON_GOOD or (status is None and algorithm.epsilon > 0)
+    good = status is AnswerStatus.EPSILON_GOOD or (status is None and algorithm.epsilon > 0)
     promise = f"the answer is wrong{f' by more than {algorithm.epsilon:g}' if good else ''} {probability}"
     budget = getattr(algorithm, "budget", None)
     if status is None and budget is not None:

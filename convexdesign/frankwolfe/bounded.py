@@ -31,7 +31,8 @@ from convexdesign.certificate import certify
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.smooth import SmoothForm
 from convexdesign.errors import SolverError
-from convexdesign.frankwolfe.symmetric import coordinates, dimension, sum_per_pair
+from convexdesign.frankwolfe.symmetric import coordinates, sum_per_pair, symmetric_dimension
+from convexdesign.frankwolfe.tuning import BOUNDED, BoundedTuning
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical
 from convexdesign.trace import Trace
@@ -52,15 +53,6 @@ NO_ROOM = 1e-14
 READINESS = (1.0, 1e-2, 1e-4)
 # A full face of optima leaves Newton's matrix on it singular.
 REGULARISATION = 1e-10
-MOST_SNAPPED = 2500
-# Up to so many arms per coordinate of a symmetric matrix, systems of the arms are the cheaper ones.
-DENSE = 2
-# Operations in a second, as a rule.
-OPERATIONS = 8e9
-# Numbers that the systems may hold: a quarter of a gigabyte.
-MOST_ENTRIES = 2**25
-
-
 # The gap is judged elsewhere, with other roundings.
 ALMOST = 0.5
 
@@ -74,16 +66,16 @@ class Bounded:
     steps: int
 
 
-def fits(n: int, r: int) -> bool:
+def fits(n: int, r: int, tuning: BoundedTuning = BOUNDED) -> bool:
     """Whether n arms in r dimensions can be held: as a square matrix of the arms, or as the coordinates of each."""
-    p = dimension(r)
-    return n * (n if n <= DENSE * p else p) <= MOST_ENTRIES
+    p = symmetric_dimension(r)
+    return n * (n if n <= tuning.dense * p else p) <= tuning.entries
 
 
-def _seconds_per_step(n: int, r: int) -> float:
+def _seconds_per_step(n: int, r: int, tuning: BoundedTuning) -> float:
     """What one step takes, as a rule."""
-    small = n if n <= DENSE * dimension(r) else dimension(r)
-    return n * small * (small / 3.0 + 4.0 * r) / OPERATIONS
+    small = n if n <= tuning.dense * symmetric_dimension(r) else symmetric_dimension(r)
+    return n * small * (small / 3.0 + 4.0 * r) / tuning.operations
 
 
 def within_bounds(
@@ -97,6 +89,7 @@ def within_bounds(
     prior: Floats | None = None,
     max_steps: int = MOST_STEPS,
     stop: Callable[[], bool] = lambda: False,
+    tuning: BoundedTuning = BOUNDED,
 ) -> Bounded:
     """The best weights between lower (n,) and upper (n,), to a relative gap of tol or as far as steps lead.
 
@@ -109,7 +102,7 @@ def within_bounds(
     free = upper - lower > NO_ROOM
     if not free.any() or not NO_ROOM < share < 1.0 - NO_ROOM:
         return Bounded(start / start.sum(), 0.0, 0)
-    task = _Task(arms, form, contrast_matrix, lower, upper, prior, free)
+    task = _Task(arms, form, contrast_matrix, lower, upper, prior, free, tuning)
     state = task.at(start[free])
     if state is None:
         raise np.linalg.LinAlgError("the arms that may have weight do not span their space")
@@ -163,7 +156,9 @@ class _Task:
         upper: Floats,
         prior: Floats | None,
         free: NDArray[np.bool_],
+        tuning: BoundedTuning,
     ):
+        self.tuning = tuning
         self.form, self.contrast_matrix, self.free = form, contrast_matrix, free
         self.k = len(arms) // free.size
         self.columns = np.ascontiguousarray(arms[repeat_per_response(free, arms)].T)
@@ -218,7 +213,7 @@ class _Task:
         at_low = state.w - self.low < size * point.z_low
         at_high = self.capped & (self.high - state.w < size * point.z_high) & ~at_low
         inside = ~(at_low | at_high)
-        if not inside.any() or (newton and state.w.size > MOST_SNAPPED):
+        if not inside.any() or (newton and state.w.size > self.tuning.snapped):
             return None
         out = np.where(at_low, self.low, np.where(at_high, self.high, state.w))
         left = self.room - float(out.sum())
@@ -252,9 +247,9 @@ class _Task:
 
     def solver(self, state: _State, D: Floats) -> Callable[[Floats], Floats] | None:
         """x -> (H + diag D)^-1 x, for several right-hand sides as columns; None where that is numerically singular."""
-        m, p = state.w.size, dimension(len(state.Z))
+        m, p = state.w.size, symmetric_dimension(len(state.Z))
         try:
-            if m <= DENSE * p:
+            if m <= self.tuning.dense * p:
                 factor = scipy.linalg.cho_factor(self._hessian(state) + np.diag(D), lower=True, check_finite=False)
                 return lambda x: np.asarray(scipy.linalg.cho_solve(factor, x, check_finite=False))
             F = self._root(state)
@@ -331,11 +326,11 @@ def _to_zero(x: Floats, dx: Floats) -> float:
     return float((x[falling] / -dx[falling]).min()) if falling.any() else np.inf
 
 
-def is_for(canonical: Canonical) -> bool:
+def is_for(canonical: Canonical, tuning: BoundedTuning = BOUNDED) -> bool:
     """Whether the criterion is smooth, the weights have no limits but bounds, and the arms are few enough to hold."""
     problem = canonical.problem
     smooth = oracle_of(problem).smooth_form is not None
-    return smooth and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank)
+    return smooth and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank, tuning)
 
 
 def _on_sets(
@@ -346,14 +341,23 @@ def _on_sets(
     upper: Floats,
     tol: float,
     stop: Callable[[], bool],
+    tuning: BoundedTuning,
 ) -> Bounded | None:
     """The weights by working sets where there are very many arms; None where that does not end within tol."""
-    from convexdesign.frankwolfe.bounded_sets import MANY, within_bounds_on_sets
+    from convexdesign.frankwolfe.bounded_sets import within_bounds_on_sets
 
-    if canonical.problem.arms.n < MANY or canonical.problem.responses > 1:
+    if canonical.problem.arms.n < tuning.many or canonical.problem.responses > 1:
         return None
     found = within_bounds_on_sets(
-        arms, form, canonical.contrast_matrix, lower, upper, ALMOST * tol, prior=canonical.prior, stop=stop
+        arms,
+        form,
+        canonical.contrast_matrix,
+        lower,
+        upper,
+        ALMOST * tol,
+        prior=canonical.prior,
+        stop=stop,
+        tuning=tuning,
     )
     return found if found is not None and (found.gap <= tol or stop()) else None
 
@@ -365,14 +369,15 @@ def interior_point(
     max_iter: int | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
+    tuning: BoundedTuning = BOUNDED,
 ) -> Outcome:
     """Weights within their bounds and a relative `tol` of the optimum; bounds that are reached are reached exactly.
 
-    max_iter counts steps; time_limit in seconds; report is called once, with the result. Raises SolverError where `is_for` is
-    false or the arms that may have weight do not span.
+    max_iter counts steps; time_limit in seconds; report is called once, with the result; tuning: what was
+    measured. Raises SolverError where `is_for` is false or the arms that may have weight do not span.
     """
     form = oracle_of(canonical).smooth_form
-    if form is None or not is_for(canonical):
+    if form is None or not is_for(canonical, tuning):
         raise SolverError(
             "the interior point method is for smooth criteria, bounds on the weights and not too many arms"
         )
@@ -381,13 +386,13 @@ def interior_point(
     lower = np.zeros(n) if W.lower is None else W.lower
     upper = np.where(W.allowed(n), np.ones(n) if W.upper is None else W.upper, 0.0)
     arms = canonical.whiten_arms(np.arange(n))
-    each = _seconds_per_step(n, canonical.rank)
+    each = _seconds_per_step(n, canonical.rank, tuning)
 
     def no_time() -> bool:
         return time_limit is not None and trace.seconds + each > time_limit
 
     try:
-        found = _on_sets(canonical, form, arms, lower, np.maximum(upper, lower), tol, no_time) or within_bounds(
+        found = _on_sets(canonical, form, arms, lower, np.maximum(upper, lower), tol, no_time, tuning) or within_bounds(
             arms,
             form,
             canonical.contrast_matrix,
@@ -397,6 +402,7 @@ def interior_point(
             prior=canonical.prior,
             max_steps=trace.iterations_left,
             stop=no_time,
+            tuning=tuning,
         )
     except np.linalg.LinAlgError as error:
         raise SolverError(str(error)) from None

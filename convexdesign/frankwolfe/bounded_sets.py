@@ -15,43 +15,37 @@ import scipy.linalg
 
 from convexdesign.criteria.smooth import SmoothForm
 from convexdesign.frankwolfe.bounded import Bounded, within_bounds
+from convexdesign.frankwolfe.tuning import BOUNDED, BoundedTuning
 from convexdesign.typing import Floats
 
-__all__ = ["MANY", "within_bounds_on_sets"]
+__all__ = ["within_bounds_on_sets"]
 
 
-# From so many arms on working sets are worth their rounds.
-MANY = 4000
-MOST_ROUNDS = 40
-# Arms in a working set: those with room, per coordinate of a symmetric matrix, and at least so many.
-PER_COORDINATE = 6
-LEAST_SET = 600
-# Vertices that the start goes through.
-STARTING = 6
 SLACK = 1e-12
 
 
 def within_bounds_on_sets(
     arms: Floats,
     form: SmoothForm,
-    aim: Floats,
+    contrast_matrix: Floats,
     lower: Floats,
     upper: Floats,
     tol: float,
     *,
     prior: Floats | None = None,
     stop: Callable[[], bool] = lambda: False,
+    tuning: BoundedTuning = BOUNDED,
 ) -> Bounded | None:
     """As `within_bounds`, for arms (n, r) with one response each; None where this leads nowhere."""
     n, r = arms.shape
     upper = np.minimum(upper, 1.0)
-    size = max(LEAST_SET, PER_COORDINATE * r * (r + 1) // 2)
+    size = max(tuning.least, tuning.per_coordinate * r * (r + 1) // 2)
     share = (1.0 - lower.sum()) / max(float((upper - lower).sum()), 1e-300)
     w = lower + min(max(share, 0.0), 1.0) * (upper - lower)
-    w = _started(arms, form, aim, w, lower, upper, prior)
+    w = _started(arms, form, contrast_matrix, w, lower, upper, prior, tuning.starting)
     best, steps = Bounded(w, np.inf, 0), 0
-    for _ in range(MOST_ROUNDS):
-        state = _gradient(arms, form, aim, w, prior)
+    for _ in range(tuning.rounds):
+        state = _gradient(arms, form, contrast_matrix, w, prior)
         if state is None:
             return None
         q, value = state
@@ -74,7 +68,17 @@ def within_bounds_on_sets(
             return None
         low, high = np.where(free, lower, w), np.where(free, upper, w)
         try:
-            found = within_bounds(arms, form, aim, low, high, max(0.25 * tol, 0.002 * gap), prior=prior, stop=stop)
+            found = within_bounds(
+                arms,
+                form,
+                contrast_matrix,
+                low,
+                high,
+                max(0.25 * tol, 0.002 * gap),
+                prior=prior,
+                stop=stop,
+                tuning=tuning,
+            )
         except np.linalg.LinAlgError:
             return None
         if np.array_equal(found.weights, w):
@@ -95,24 +99,31 @@ def _vertex(q: Floats, lower: Floats, upper: Floats) -> tuple[Floats, float]:
 
 
 def _started(
-    arms: Floats, form: SmoothForm, aim: Floats, w: Floats, lower: Floats, upper: Floats, prior: Floats | None
+    arms: Floats,
+    form: SmoothForm,
+    contrast_matrix: Floats,
+    w: Floats,
+    lower: Floats,
+    upper: Floats,
+    prior: Floats | None,
+    vertices: int,
 ) -> Floats:
     """Means of vertices, each filled by the q of the mean before it, and of those the last vertex that measures enough."""
-    for k in range(1, STARTING + 1):
-        state = _gradient(arms, form, aim, w, prior)
+    for k in range(1, vertices + 1):
+        state = _gradient(arms, form, contrast_matrix, w, prior)
         if state is None:
             return w
         vertex = _vertex(state[0], lower, upper)[0]
         w = vertex if k == 1 else w + (vertex - w) * (2.0 / (k + 2.0))
-    state = _gradient(arms, form, aim, w, prior)
+    state = _gradient(arms, form, contrast_matrix, w, prior)
     if state is None:
         return w
     vertex = _vertex(state[0], lower, upper)[0]
-    return vertex if _gradient(arms, form, aim, vertex, prior) is not None else w
+    return vertex if _gradient(arms, form, contrast_matrix, vertex, prior) is not None else w
 
 
 def _gradient(
-    arms: Floats, form: SmoothForm, aim: Floats, w: Floats, prior: Floats | None
+    arms: Floats, form: SmoothForm, contrast_matrix: Floats, w: Floats, prior: Floats | None
 ) -> tuple[Floats, float] | None:
     """q (n,) and the size of f; None where the weights do not measure everything."""
     used = np.flatnonzero(w)
@@ -125,7 +136,7 @@ def _gradient(
     if not pivots.min() > 1e-6 * pivots.max():
         return None
     inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
-    L, _, size = form.at(np.asarray(factor, dtype=float), inverse @ aim)
+    L, _, size = form.at(np.asarray(factor, dtype=float), inverse @ contrast_matrix)
     # q = |P'z|^2 for z = inverse u: one product with the arms.
     P = form.image(L, inverse)
     return np.square(arms @ P.T).sum(axis=1), size

@@ -35,14 +35,14 @@ from convexdesign.problem import Canonical
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["CLASSIC", "FirstOrder", "Point", "classic", "steps"]
+__all__ = ["CLASSIC", "FirstOrder", "FirstOrderPoint", "classic", "steps"]
 
 
 DEFAULT_STEPS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FirstOrderPoint:
     """At weights w: slope (n,) of the objective towards each arm, and blend (n,), that for all targets met so far.
 
     For log det, slope = q, value = max q and bound = r. For the minimax problem the value is that of the worst target,
@@ -82,7 +82,7 @@ def classic(
     return method.outcome()
 
 
-def steps(method: FirstOrder, start: Floats | None = None) -> Iterator[Point]:
+def steps(method: FirstOrder, start: Floats | None = None) -> Iterator[FirstOrderPoint]:
     """Every point that a method comes to, from `start` (k,) or uniform weights; it ends where weights span no more.
 
     Raises SolverError for criteria and weight sets that these methods do not handle.
@@ -109,8 +109,8 @@ class FirstOrder:
 
     canonical: Canonical
     trace: Trace
-    best: Point | None = None
-    proof: Point | None = None
+    best: FirstOrderPoint | None = None
+    proof: FirstOrderPoint | None = None
     ended: Status | None = None
     met: dict[int, float] = field(default_factory=dict)
 
@@ -118,7 +118,7 @@ class FirstOrder:
     def follows_log_det(self) -> bool:
         return oracle_of(self.canonical).maximises_log_det(self.canonical.problem)
 
-    def at(self, weights: Floats, share: float = 1.0) -> Point | None:
+    def at(self, weights: Floats, share: float = 1.0) -> FirstOrderPoint | None:
         """Evaluate the weights; `share` is the weight of this point's worst target among those met so far.
 
         None where the weights do not span the range of the arms any more.
@@ -134,7 +134,7 @@ class FirstOrder:
             self.proof = point
         return point
 
-    def done(self, point: Point) -> bool:
+    def done(self, point: FirstOrderPoint) -> bool:
         """Whether the gap asked for, or a limit, is reached."""
         self.ended = None if point.gap <= self.trace.tol else self.trace.limit_reached()
         return point.gap <= self.trace.tol or self.ended is not None
@@ -156,7 +156,7 @@ class FirstOrder:
             return None
         return dtrtri(lower, lower=1)[0].T, 2.0 * float(np.log(np.diagonal(lower)).sum())
 
-    def _log_det(self, weights: Floats, F: Floats, log_det: float) -> Point:
+    def _log_det(self, weights: Floats, F: Floats, log_det: float) -> FirstOrderPoint:
         canonical, r = self.canonical, self.canonical.rank
         problem = canonical.problem
         held = 0.0 if canonical.prior is None else float(np.vdot(F @ F.T, canonical.prior))
@@ -165,9 +165,9 @@ class FirstOrder:
         support = int(np.count_nonzero(weights))
         value, bound, targets = oracle_of(problem).history(canonical, log_det, gap)
         self.trace.record(value, bound, gap, support, targets)
-        return Point(weights, q, q, float(q.max()), float(r), gap, np.empty(0, dtype=np.intp), np.empty(0), F)
+        return FirstOrderPoint(weights, q, q, float(q.max()), float(r), gap, np.empty(0, dtype=np.intp), np.empty(0), F)
 
-    def _minimax(self, weights: Floats, F: Floats, share: float) -> Point:
+    def _minimax(self, weights: Floats, F: Floats, share: float) -> FirstOrderPoint:
         canonical, problem = self.canonical, self.canonical.problem
         index, values = problem.targets.worst(canonical.basis @ F, 1)
         worst, value = int(index[0]), float(values[0])
@@ -182,7 +182,7 @@ class FirstOrder:
         own, own_held = self._sensitivity(F, T[-1:] if targets[-1] == worst else T[targets == worst])
         gap = value / bound - 1.0
         self.trace.record(value, bound, gap, int(np.count_nonzero(weights)), targets.size)
-        return Point(weights, own + own_held, sensitivity + held, value, bound, gap, targets, mu, F)
+        return FirstOrderPoint(weights, own + own_held, sensitivity + held, value, bound, gap, targets, mu, F)
 
     def _sensitivity(self, F: Floats, T: Floats) -> tuple[Floats, float]:
         """sum_j (y_i'C v_j)^2 for every arm, and sum_j v_j'C A0 C v_j, for whitened T = V'F."""
@@ -204,14 +204,14 @@ def _uniform_start(canonical: Canonical, start: Floats | None) -> Floats:
     return 0.99 * weights / weights.sum() + 0.01 * uniform
 
 
-def _towards(method: FirstOrder, point: Point, share: float) -> Floats:
+def _towards(method: FirstOrder, point: FirstOrderPoint, share: float) -> Floats:
     """Towards the arm of largest slope."""
     weights = (1.0 - share) * point.weights
     weights[np.argmax(point.slope)] += share
     return np.asarray(weights)
 
 
-def _towards_or_away(method: FirstOrder, point: Point, share: float) -> Floats:
+def _towards_or_away(method: FirstOrder, point: FirstOrderPoint, share: float) -> Floats:
     """Towards the arm of largest slope or away from the supported one of least, whichever promises more."""
     canonical = method.canonical
     level = float(point.weights @ point.slope)
@@ -225,7 +225,7 @@ def _towards_or_away(method: FirstOrder, point: Point, share: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _multiplied(method: FirstOrder, point: Point, share: float) -> Floats:
+def _multiplied(method: FirstOrder, point: FirstOrderPoint, share: float) -> Floats:
     """w_i q_i (log det) or w_i sqrt(s_i) (minimax), renormalised."""
     power = 1.0 if method.follows_log_det else 0.5
     weights = point.weights * (point.blend / point.blend.max()) ** power
@@ -233,7 +233,7 @@ def _multiplied(method: FirstOrder, point: Point, share: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _direction(point: Point, level: float) -> tuple[int, float]:
+def _direction(point: FirstOrderPoint, level: float) -> tuple[int, float]:
     """The arm to move towards (longest step 1) or away from (longest step negative: where its weight vanishes)."""
     towards = int(np.argmax(point.slope))
     supported = np.flatnonzero(point.weights)
@@ -251,7 +251,7 @@ def _log_det_step(q: float, r: float) -> float:
 
 
 # By the name of the method: the next weights, given a point and the share 2/(k+2) of step k.
-CLASSIC: dict[str, Callable[[FirstOrder, Point, float], Floats]] = {
+CLASSIC: dict[str, Callable[[FirstOrder, FirstOrderPoint, float], Floats]] = {
     "frank-wolfe-vanilla": _towards,
     "frank-wolfe-away": _towards_or_away,
     "multiplicative": _multiplied,

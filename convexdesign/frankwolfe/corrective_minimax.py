@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from convexdesign.frankwolfe.minimax_systems import DenseSystem, Linearisation, MatrixSpaceSystem, Solve, whitened
-from convexdesign.frankwolfe.symmetric import dimension
+from convexdesign.frankwolfe.symmetric import symmetric_dimension
 from convexdesign.typing import Floats
 
 __all__ = ["CorrectedMinimax", "correct_minimax"]
@@ -55,7 +55,7 @@ class CorrectedMinimax:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RestrictedProblem:
     """The restricted problem: vectors (r, n responses + m) hold arms, then targets; linearise: what represents it best."""
 
     vectors: Floats
@@ -99,7 +99,7 @@ def correct_minimax(
     """
     n, m = len(arms) // responses, len(targets)
     vectors = np.asfortranarray(np.concatenate([arms, targets]).T)
-    problem = Problem(vectors, n, responses, prior, _cheaper_system(len(arms), m, arms.shape[1]))
+    problem = RestrictedProblem(vectors, n, responses, prior, _cheaper_system(len(arms), m, arms.shape[1]))
     best = at = _starting_point(problem, start)
     step = 0
     for step in range(max_iter + 1):
@@ -118,13 +118,13 @@ def correct_minimax(
 
 def _cheaper_system(n: int, m: int, r: int) -> type[Linearisation]:
     """Counts multiplications; the matrix space also has more calls, worth some 1e7 of them."""
-    p = dimension(r)
+    p = symmetric_dimension(r)
     dense = n * n * (4 * m + n / 3)
     matrix_space = 2 * p * p * (n + m) + 5 * p**3 + 1e7
     return DenseSystem if dense < matrix_space else MatrixSpaceSystem
 
 
-def _starting_point(problem: Problem, start: tuple[Floats, Floats] | None) -> Iterate:
+def _starting_point(problem: RestrictedProblem, start: tuple[Floats, Floats] | None) -> Iterate:
     """Strictly feasible weights, slacks and multipliers of the size they have at the optimum; near a start that is good."""
     near = None if start is None else _near(problem, *start)
     if near is not None:
@@ -143,7 +143,7 @@ def _starting_point(problem: Problem, start: tuple[Floats, Floats] | None) -> It
     return at
 
 
-def _near(problem: Problem, weights: Floats, multipliers: Floats) -> Iterate | None:
+def _near(problem: RestrictedProblem, weights: Floats, multipliers: Floats) -> Iterate | None:
     """A point as near to the weights and multipliers as their own gap g allows; None where that is no better than afar.
 
     Mixed with a share of g of uniform ones, and with all products p q at least a share of g of their mean at that gap:
@@ -178,12 +178,12 @@ def _near(problem: Problem, weights: Floats, multipliers: Floats) -> Iterate | N
     return _evaluate(problem, p, q)
 
 
-def _linearised(problem: Problem, weights: Floats) -> Linearisation | None:
+def _linearised(problem: RestrictedProblem, weights: Floats) -> Linearisation | None:
     parts = whitened(problem.vectors, problem.n * problem.responses, weights, problem.prior)
     return None if parts is None else problem.linearise(*parts, problem.responses)
 
 
-def _evaluate(problem: Problem, p: Floats, q: Floats) -> Iterate | None:
+def _evaluate(problem: RestrictedProblem, p: Floats, q: Floats) -> Iterate | None:
     """The iterate at (p, q), or None where A(w) is numerically singular."""
     n = problem.n
     w, mu = p[:n], p[n:]
@@ -200,7 +200,7 @@ def _evaluate(problem: Problem, p: Floats, q: Floats) -> Iterate | None:
     return Iterate(p, q, around, c, product / p.size, gap, error, merit)
 
 
-def _mehrotra_step(problem: Problem, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
+def _mehrotra_step(problem: RestrictedProblem, at: Iterate, solve: Solve, tol: float) -> Iterate | None:
     """Predictor, then corrector, as far as positivity and the residuals allow; None if A(w) would be singular."""
     p, q, c, n = at.p, at.q, at.c, problem.n
     now, products = at.complementarity, p * q

@@ -32,7 +32,7 @@ import numpy as np
 from convexdesign.criteria.average import AverageForm
 from convexdesign.frankwolfe.bounded import fits, within_bounds
 from convexdesign.frankwolfe.smooth_state import At, DState, SmoothState, average_state, d_state
-from convexdesign.frankwolfe.symmetric import dimension, shifted_gram
+from convexdesign.frankwolfe.symmetric import shifted_gram, symmetric_dimension
 from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.typing import Floats
 
@@ -270,7 +270,7 @@ def d_interior(
 def _mehrotra_step(state: DState, multipliers: Floats, tol: float) -> tuple[Floats, Floats] | None:
     w, dual = state.weights, multipliers
     # Twice as many arms as coordinates still cost less as they are; near the end the diagonal spans many magnitudes.
-    most_dense = 2 * dimension(state.arms.shape[0])
+    most_dense = 2 * symmetric_dimension(state.arms.shape[0])
     solve = shifted_gram(state.arms, state.prior, dual / w, most_dense, rounds=2)
     if solve is None:
         return None

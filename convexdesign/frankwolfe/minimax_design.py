@@ -35,7 +35,7 @@ __all__ = ["minimax_design"]
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class MinimaxMaster:
     """A master over these arms and targets with its answer.
 
     factor F (r, r): FF' = C; images F'v (m, r) and variances v'Cv of the member targets.
@@ -50,7 +50,7 @@ class Point:
     variances: Floats
 
     @classmethod
-    def of(cls, arms: WorkingSet, targets: WorkingSet, prior: Floats | None, answer: CorrectedMinimax) -> Point:
+    def of(cls, arms: WorkingSet, targets: WorkingSet, prior: Floats | None, answer: CorrectedMinimax) -> MinimaxMaster:
         """The point of an answer."""
         lower, _ = dpotrf(combine(arms.vectors.T, answer.weights, prior), lower=1)
         factor = dtrtri(lower, lower=1)[0].T
@@ -101,7 +101,7 @@ def minimax_design(canonical: Canonical, trace: Trace, start: Start | None = Non
         return small
     arm_prices, target_prices = arm_screen(canonical, pass_first=True, tuning=tuning), target_pricing(canonical, tuning)
     arms, targets, master_tol = _first_master(canonical, arm_prices, target_prices, start, tol, tuning)
-    best: tuple[float, Point] | None = None
+    best: tuple[float, MinimaxMaster] | None = None
     forgot_at = np.inf
     while True:
         point = _solve_master(arms, targets, canonical.prior, master_tol, trace, tuning)
@@ -152,7 +152,7 @@ def _whole(canonical: Canonical, trace: Trace, tuning: Tuning) -> Outcome | None
     ended = trace.limit_reached()
     if answer.gap > trace.tol and ended is None:
         return None
-    point = Point.of(arms, targets, canonical.prior, answer)
+    point = MinimaxMaster.of(arms, targets, canonical.prior, answer)
     _record(canonical, trace, point, float(point.variances.max()), answer.gap)
     return _outcome(canonical, trace, point, answer.gap, ended if answer.gap > trace.tol else None, 0)
 
@@ -185,7 +185,9 @@ def _first_master(
         arms, targets = related
         assert arms.weights is not None
         assert targets.weights is not None
-        point = Point.of(arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0))
+        point = MinimaxMaster.of(
+            arms, targets, canonical.prior, CorrectedMinimax(arms.weights, targets.weights, np.inf, 0)
+        )
         prices = _price(point, arm_prices, target_prices, tol)
         if prices.gap <= tuning.minimax_near:
             arms, targets, _ = _next_master(point, prices, False, tol)
@@ -198,7 +200,7 @@ def _first_master(
 
 def _solve_master(
     arms: WorkingSet, targets: WorkingSet, prior: Floats | None, master_tol: float, trace: Trace, tuning: Tuning
-) -> Point:
+) -> MinimaxMaster:
     warm = None if arms.weights is None or targets.weights is None else (arms.weights, targets.weights)
     answer = correct_minimax(
         arms.vectors,
@@ -210,10 +212,10 @@ def _solve_master(
         arms.responses,
     )
     trace.iterations += answer.steps
-    return Point.of(arms, targets, prior, answer)
+    return MinimaxMaster.of(arms, targets, prior, answer)
 
 
-def _price(point: Point, arms: Pricing, targets: Pricing, tol: float) -> Prices:
+def _price(point: MinimaxMaster, arms: Pricing, targets: Pricing, tol: float) -> Prices:
     level, height = float(point.variances.max()), float(point.sensitivities.max())
     worst = targets.price(point.factor, level * (1.0 + tol / 3.0))
     steepest = arms.price(point.root, height * (1.0 + tol / 3.0) - point.held)
@@ -222,7 +224,7 @@ def _price(point: Point, arms: Pricing, targets: Pricing, tol: float) -> Prices:
     return Prices(worst, steepest, value, value * height / point.hits - 1.0, worst.below and steepest.below)
 
 
-def _next_master(point: Point, prices: Prices, forget: bool, tol: float) -> tuple[WorkingSet, WorkingSet, int]:
+def _next_master(point: MinimaxMaster, prices: Prices, forget: bool, tol: float) -> tuple[WorkingSet, WorkingSet, int]:
     """The members worth keeping and the violators, with the number added."""
     arms, targets = _members(point, prices.gap, forget)
     before = arms.size + targets.size
@@ -234,7 +236,7 @@ def _next_master(point: Point, prices: Prices, forget: bool, tol: float) -> tupl
     return arms, targets, arms.size + targets.size - before
 
 
-def _members(point: Point, gap: float, forget: bool) -> tuple[WorkingSet, WorkingSet]:
+def _members(point: MinimaxMaster, gap: float, forget: bool) -> tuple[WorkingSet, WorkingSet]:
     """Arms and targets with weight or near to getting some, and always arms that span: optima can be singular."""
     w, mu = point.answer.weights, point.answer.multipliers
     arms = np.ones(w.size, dtype=bool)
@@ -248,14 +250,14 @@ def _members(point: Point, gap: float, forget: bool) -> tuple[WorkingSet, Workin
     return point.arms.kept(arms, w), point.targets.kept(targets, mu)
 
 
-def _record(canonical: Canonical, trace: Trace, point: Point, value: float, gap: float) -> None:
+def _record(canonical: Canonical, trace: Trace, point: MinimaxMaster, value: float, gap: float) -> None:
     value = value * canonical.target_scale
     support = int(np.count_nonzero(point.answer.weights > 1e-9))
     trace.record(value, value / (1.0 + gap), gap, support, point.targets.size)
 
 
 def _outcome(
-    canonical: Canonical, trace: Trace, point: Point, gap: float, ended: Status | None, passes: int
+    canonical: Canonical, trace: Trace, point: MinimaxMaster, gap: float, ended: Status | None, passes: int
 ) -> Outcome:
     leverages = point.answer.weights * squared_norms(point.arms.vectors @ point.factor, point.arms.responses)
     weights = np.zeros(canonical.problem.arms.n)

@@ -234,7 +234,7 @@ class PairPricing:
         if self._few is None:
             return np.empty(0)
         few = PairTargets(self.targets.items.take(self._few, axis=0))
-        index, _ = few.front(self.canonical.basis @ factor, self.tuning.pairs)
+        index, _ = few.candidates(self.canonical.basis @ factor, self.tuning.pairs)
         first, second = (self._few.take(part) for part in np.divmod(index, few.n_items))
         self.candidates = first * self.targets.n_items + second
         self.vectors = self.canonical.whiten_targets(self.candidates)
@@ -242,7 +242,7 @@ class PairPricing:
 
     def _scan_all(self, factor: Floats) -> None:
         self._few = None
-        self.candidates, rest = self.targets.front(self.canonical.basis @ factor, self.tuning.pairs)
+        self.candidates, rest = self.targets.candidates(self.canonical.basis @ factor, self.tuning.pairs)
         self.vectors = self.canonical.whiten_targets(self.candidates)
         self._behind = rest / self.canonical.target_scale
         self._inverse = np.asarray(np.linalg.inv(factor), dtype=float)

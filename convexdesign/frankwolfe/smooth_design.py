@@ -20,7 +20,7 @@ from convexdesign.criteria import oracle_of
 from convexdesign.frankwolfe.corrective_smooth import Corrected, correct_average, correct_d
 from convexdesign.frankwolfe.pricing import Screen, arm_pool, arm_screen
 from convexdesign.frankwolfe.start import MOST_ARMS, largest_weights, spans
-from convexdesign.frankwolfe.symmetric import combine, dimension
+from convexdesign.frankwolfe.symmetric import combine, symmetric_dimension
 from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.frankwolfe.working_set import Priced, WorkingSet, batch_size, first_arms, peaked, violators
 from convexdesign.negligible import without_least_leverage
@@ -76,9 +76,9 @@ def smooth_design(
     r, tol = canonical.rank, trace.tol
     pass_first = log_det and peaked(canonical.whiten_arms(canonical.coarse), canonical.problem.responses)
     screen = arm_screen(canonical, pass_first=pass_first, tuning=tuning)
-    master: Master = LogDet(canonical, tuning)
+    master: Master = LogDetMaster(canonical, tuning)
     if not log_det:
-        master = AverageVariance(canonical, tuning, screen.candidates.size == screen.n)
+        master = AverageVarianceMaster(canonical, tuning, screen.candidates.size == screen.n)
     working = _first_working_set(canonical, screen, start, tuning)
     gap = tuning.first_gap
     while True:
@@ -110,7 +110,7 @@ def smooth_design(
     return Outcome(weights, None, ended, trace.stats(float(screen.passes)))
 
 
-class LogDet:
+class LogDetMaster:
     """log det A, and the largest variance of the arms where Kiefer and Wolfowitz's theorem holds."""
 
     def __init__(self, canonical: Canonical, tuning: Tuning):
@@ -144,7 +144,7 @@ class LogDet:
         return oracle_of(self.canonical).history(self.canonical, slope.objective, gap)
 
 
-class AverageVariance:
+class AverageVarianceMaster:
     """tr(A^-1 M); patient: whether all arms were looked over, so that the master may be solved at any price."""
 
     def __init__(self, canonical: Canonical, tuning: Tuning, patient: bool):
@@ -203,7 +203,7 @@ def _first_working_set(canonical: Canonical, screen: Screen, start: Floats | Non
         gap = slope.gap(priced)
         if gap <= tuning.smooth_near:
             return related.joined_by(priced, violators(priced, slope.level(0.0), batch_size(r), gap))
-    size = 4 * min(dimension(r), 750)
+    size = 4 * min(symmetric_dimension(r), 750)
     if peaked(pool.vectors, pool.responses):
         # Where some arms stand out, an optimum has few times r of them.
         size = min(size, max(6 * r, 400))
@@ -212,7 +212,7 @@ def _first_working_set(canonical: Canonical, screen: Screen, start: Floats | Non
 
 def _related(canonical: Canonical, start: Floats) -> WorkingSet | None:
     """The arms of a related design with the largest weights, and these; None where they hardly span."""
-    index = largest_weights(start, MOST_ARMS * dimension(canonical.rank))
+    index = largest_weights(start, MOST_ARMS * symmetric_dimension(canonical.rank))
     vectors = canonical.whiten_arms(index)
     responses = canonical.problem.responses
     nonzero = squared_norms(vectors, responses) > 0.0
@@ -228,6 +228,6 @@ def _related(canonical: Canonical, start: Floats) -> WorkingSet | None:
 def _without_idle(working: WorkingSet, design: Corrected, gap: float) -> WorkingSet:
     """Once there are many arms, forget those without weight that are far from getting any."""
     keep = np.ones(working.size, dtype=bool)
-    if working.size > 2 * dimension(working.vectors.shape[1]):
+    if working.size > 2 * symmetric_dimension(working.vectors.shape[1]):
         keep = (design.weights > 0.0) | (design.relative > 1.0 - 3.0 * gap)
     return working.kept(keep, design.weights)

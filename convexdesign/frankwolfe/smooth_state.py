@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from convexdesign.arms.groups import sum_per_arm
-from convexdesign.frankwolfe.symmetric import columns, combine, dimension, inner, shifted_gram, sum_per_pair
+from convexdesign.frankwolfe.symmetric import columns, combine, inner, shifted_gram, sum_per_pair, symmetric_dimension
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["At", "AverageState", "DState", "SmoothState", "average_state", "d_state"]
@@ -119,7 +119,7 @@ class DState(_Whitened):
         if leaving.size:
             lost = combine(columns(self.arms, leaving, k), self.weights.take(leaving), self.prior)
             right += inner(Y, lost, self.prior, k)
-        solve = shifted_gram(Y, self.prior, diagonal, most_dense=dimension(Y.shape[0]))
+        solve = shifted_gram(Y, self.prior, diagonal, most_dense=symmetric_dimension(Y.shape[0]))
         return None if solve is None else solve(right)
 
 

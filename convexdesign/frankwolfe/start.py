@@ -19,7 +19,7 @@ from convexdesign.arms.groups import squared_projections
 from convexdesign.certificate import DualCertificate
 from convexdesign.frankwolfe.corrective_smooth import correct_d
 from convexdesign.frankwolfe.pricing import Pricing, Screen, arm_pool
-from convexdesign.frankwolfe.symmetric import combine, dimension
+from convexdesign.frankwolfe.symmetric import combine, symmetric_dimension
 from convexdesign.frankwolfe.tuning import TUNING, Tuning
 from convexdesign.frankwolfe.working_set import WorkingSet, batch_size, first_arms, spanning, violators
 from convexdesign.problem import Canonical, PairTargets, Targets, VectorTargets
@@ -123,7 +123,7 @@ def _coarse_design(canonical: Canonical, pool: WorkingSet, size: int) -> tuple[I
     r, k = canonical.rank, pool.responses
     if pool.size <= size:
         return np.arange(pool.size), np.eye(r)
-    first = first_arms(pool.vectors, 4 * min(dimension(r), 750), k)
+    first = first_arms(pool.vectors, 4 * min(symmetric_dimension(r), 750), k)
     vectors = pool.chosen(first).vectors
     design = correct_d(vectors, COARSE_GAP, prior=canonical.prior, responses=k)
     lower, _ = dpotrf(combine(vectors.T, design.weights, canonical.prior), lower=1)
@@ -136,7 +136,7 @@ def _started(canonical: Canonical, start: Start, screen: Screen) -> tuple[Workin
 
     Where these arms hardly span, some of the screen that do are added.
     """
-    index = largest_weights(start.weights, MOST_ARMS * dimension(canonical.rank))
+    index = largest_weights(start.weights, MOST_ARMS * symmetric_dimension(canonical.rank))
     weights = np.zeros(canonical.problem.arms.n)
     weights[index] = start.weights[index]
     arms, lower = _weighted(canonical, index, weights)

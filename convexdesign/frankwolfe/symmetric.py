@@ -21,7 +21,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from convexdesign.arms.groups import repeat_per_response, rows_of_arms, sum_per_arm
 from convexdesign.typing import Floats
 
-__all__ = ["columns", "combine", "coordinates", "dimension", "gram", "inner", "shifted_gram", "sum_per_pair"]
+__all__ = ["columns", "combine", "coordinates", "gram", "inner", "shifted_gram", "sum_per_pair", "symmetric_dimension"]
 
 
 def sum_per_pair(matrix: Floats, responses: int) -> Floats:
@@ -103,7 +103,7 @@ def coordinates(Y: Floats, prior: Floats | None = None, responses: int = 1) -> F
     return out
 
 
-def dimension(r: int) -> int:
+def symmetric_dimension(r: int) -> int:
     """r(r+1)/2, the dimension of the space of symmetric r x r matrices."""
     return r * (r + 1) // 2
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from convexdesign.problem.pairs import FEW_PAIRS
 
-__all__ = ["TUNING", "Tuning"]
+__all__ = ["BOUNDED", "TUNING", "BoundedTuning", "Tuning"]
 
 
 @dataclass(frozen=True)
@@ -57,4 +57,30 @@ class Tuning:
     smooth_near: float = 0.3
 
 
+@dataclass(frozen=True)
+class BoundedTuning:
+    """Of the interior points with bounds on the weights: `python benchmarks/frank_wolfe.py`.
+
+    dense: up to so many arms per coordinate of a symmetric matrix, systems of the arms are the cheaper ones. entries: numbers
+    that the systems may hold, a quarter of a gigabyte. operations: in a second, as a rule. snapped: up to so many free arms,
+    weights that are put on bounds are followed by a step of Newton's method.
+
+    From so many as `many` arms on, working sets are worth their rounds, of which there are at most `rounds`. A set has
+    per_coordinate arms for each coordinate of a symmetric matrix, and at least `least`; starting: vertices that the start
+    goes through.
+    """
+
+    dense: int = 2
+    entries: int = 2**25
+    operations: float = 8e9
+    snapped: int = 2500
+
+    many: int = 4000
+    rounds: int = 40
+    per_coordinate: int = 6
+    least: int = 600
+    starting: int = 6
+
+
 TUNING = Tuning()
+BOUNDED = BoundedTuning()

@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response, rows_of_arms, squared_norms
-from convexdesign.frankwolfe.symmetric import coordinates, dimension
+from convexdesign.frankwolfe.symmetric import coordinates, symmetric_dimension
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Priced", "WorkingSet", "batch_size", "first_arms", "most_apart", "peaked", "spanning", "violators"]
@@ -171,4 +171,4 @@ def _pivots(vectors: Floats, responses: int) -> tuple[Indices, bool]:
 
 def batch_size(r: int) -> int:
     """How many vectors to add at a time: enough to learn every direction, few enough to keep the master small."""
-    return max(40, 2 * r, min(dimension(r) // 2, 200))
+    return max(40, 2 * r, min(symmetric_dimension(r) // 2, 200))

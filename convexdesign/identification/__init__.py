@@ -5,6 +5,7 @@ All algorithms ask and tell: `while not algo.done: batch = algo.ask(); algo.tell
 `algo.result()`. They know the arms, the items and what they are told, never the truth.
 """
 
+from convexdesign.deprecation import renamed
 from convexdesign.identification.assumption_checks import GuaranteeWarning
 from convexdesign.identification.baselines import OracleAllocation, StaticAllocation
 from convexdesign.identification.bounds import (
@@ -22,10 +23,11 @@ from convexdesign.identification.identifier import Identifier
 from convexdesign.identification.martingale_elimination import MartingaleElimination
 from convexdesign.identification.objectives import BestArm, LevelSet, true_answer
 from convexdesign.identification.rage import GapElimination, Rage
-from convexdesign.identification.result import Confidence, Result, Round, Status
+from convexdesign.identification.result import AnswerStatus, Confidence, Result, Round
 
 __all__ = [
     "AdaptiveBurnIn",
+    "AnswerStatus",
     "BestArm",
     "Complexity",
     "Confidence",
@@ -40,7 +42,6 @@ __all__ = [
     "Result",
     "Round",
     "StaticAllocation",
-    "Status",
     "burn_in_budget",
     "complexity",
     "lower_bound",
@@ -50,3 +51,6 @@ __all__ = [
     "true_answer",
     "upper_bound",
 ]
+
+RENAMED = {"Status": AnswerStatus}
+__getattr__ = renamed(__name__, RENAMED, since="0.2", removed="0.4")

@@ -14,7 +14,7 @@ __all__ = [
     "LEVEL",
     "VOID",
     "GuaranteeWarning",
-    "and_more",
+    "and_more_arms",
     "arm_name",
     "assumption_violation",
     "contradicted_arms",
@@ -50,7 +50,7 @@ def assumption_violation(
     bad = contradicted_arms(batch, low, high, half / (number * (number + 1)))
     if bad.size:
         return (
-            f"the rewards of arm {arm_name(arms, bad[0])}{and_more(bad.size)} have variance "
+            f"the rewards of arm {arm_name(arms, bad[0])}{and_more_arms(bad.size)} have variance "
             f"{batch.sample_variance()[bad[0]]:g}, which is not between {low[bad[0]]:g} and {high[bad[0]]:g}"
         )
     # All batches together are looked at after 1, 2, 4, 8, ... of them: errors that gross are found early.
@@ -64,7 +64,7 @@ def arm_name(arms: LabelledVectors, i: int) -> str:
     return str(i) if arms.names is None else f"{arms.names[i]} (index {i})"
 
 
-def and_more(arms: int, link: str = "and") -> str:
+def and_more_arms(arms: int, link: str = "and") -> str:
     """What follows the name of the first of so many arms."""
     if arms == 1:
         return ""

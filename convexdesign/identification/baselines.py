@@ -17,7 +17,7 @@ from convexdesign.estimation import Observations, least_squares, variance_range
 from convexdesign.identification.allocations import Allocation, value_on
 from convexdesign.identification.identifier import REWARDS, VARIANCES, Identifier, noise_up_to
 from convexdesign.identification.rage import GapElimination
-from convexdesign.identification.result import Status
+from convexdesign.identification.result import AnswerStatus
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Floats
 
@@ -185,9 +185,9 @@ class OracleAllocation(Identifier):
         """The oracle's problem; None where all items are within epsilon of the answer."""
         return self.objective.oracle(arms, self._items, self._theta, variances, self.epsilon)
 
-    def _plan(self) -> NDArray[Any] | Status:
+    def _plan(self) -> NDArray[Any] | AnswerStatus:
         if self.rounds:
-            return Status.EPSILON_GOOD
+            return AnswerStatus.EPSILON_GOOD
         if self._is_settled:
             # Any estimate will do, so measure each arm once.
             return self._on_all_arms(np.ones(self.usable.size))

@@ -29,7 +29,7 @@ from convexdesign.identification.burn_in import (
 )
 from convexdesign.identification.identifier import VARIANCES, noise_up_to
 from convexdesign.identification.rage import ROUNDS_SHARE, GapElimination
-from convexdesign.identification.result import Status
+from convexdesign.identification.result import AnswerStatus
 from convexdesign.identification.reward_range import BOUNDED_NOISES
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Counts, Floats
@@ -282,14 +282,14 @@ class HRage(GapElimination):
             )
         return super()._violation(observations, share - WARNING_SHARE)
 
-    def _plan(self) -> NDArray[Any] | Status:
+    def _plan(self) -> NDArray[Any] | AnswerStatus:
         if self.variances is not None:
             return super()._plan()
         if self.estimator is None:
             self.estimator = self._start_burn_in()
         if not isinstance(self.estimator, AdaptiveBurnIn) and self.estimator.pulls_left > self.pulls_left:
             # A burn-in that cannot be finished would be wasted.
-            return Status.UNDECIDED
+            return AnswerStatus.UNDECIDED
         return self._on_all_arms(self.estimator.ask().counts)
 
     def _learn(self, observations: Observations) -> None:

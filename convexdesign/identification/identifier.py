@@ -23,7 +23,7 @@ from convexdesign.identification.assumption_checks import (
     LEVEL,
     VOID,
     GuaranteeWarning,
-    and_more,
+    and_more_arms,
     arm_name,
     assumption_violation,
 )
@@ -35,7 +35,7 @@ from convexdesign.identification.objectives import (
     as_tuple,
     checked_objective,
 )
-from convexdesign.identification.result import Result, Round, Status
+from convexdesign.identification.result import AnswerStatus, Result, Round
 from convexdesign.identification.reward_range import RewardRange
 from convexdesign.identification.two_values import TwoValues, alike, two_values
 from convexdesign.problem import DesignProblem, canonicalise
@@ -146,7 +146,7 @@ class Identifier(Resumable):
         # What solves the designs, and the arms that can be pulled.
         self.design_solver: DesignSolver = allocate
         self.usable: Indices = np.arange(self.n_arms)
-        self._status: Status | None = None
+        self._status: AnswerStatus | None = None
         self._planned: Counts | None = None
         self._warned = False
         self._in_vain = 0
@@ -155,7 +155,7 @@ class Identifier(Resumable):
         # The design of the open batch, or of the last one.
         self._allocation: Allocation | None = None
         if self._settled:
-            self._status = Status.IDENTIFIED
+            self._status = AnswerStatus.IDENTIFIED
         else:
             # Items outside the range of the arms are refused here, not after the first batch.
             canonicalise(self._undecided(self.arm_rows, np.ones(self.n_arms)))
@@ -163,7 +163,7 @@ class Identifier(Resumable):
     # ---------------------------------------------------------------- what an algorithm adds
 
     @abstractmethod
-    def _plan(self) -> NDArray[Any] | Status:
+    def _plan(self) -> NDArray[Any] | AnswerStatus:
         """How often to pull each arm next, or why to stop."""
 
     @abstractmethod
@@ -194,9 +194,9 @@ class Identifier(Resumable):
         most = np.broadcast_to(assumed[1], self.n_arms)[values.arms]
         return bool(np.all((values.high - values.low) ** 2 / 4.0 <= most * (1.0 + 1e-9)))
 
-    def _out_of_pulls(self) -> Status:
+    def _out_of_pulls(self) -> AnswerStatus:
         """How it ends when no more pulls may be asked for."""
-        return Status.UNDECIDED
+        return AnswerStatus.UNDECIDED
 
     def _span_needed(self) -> Floats | None:
         """Arms whose whole span every design must cover; None where the undecided items decide that."""
@@ -265,7 +265,7 @@ class Identifier(Resumable):
         if self._status is None and self._planned is None:
             self._refuse_unidentifiable()
             plan = self._plan()
-            if isinstance(plan, Status):
+            if isinstance(plan, AnswerStatus):
                 self._status = plan
             elif total_pulls(plan) > self.pulls_left:
                 self._status = self._out_of_pulls()
@@ -293,7 +293,7 @@ class Identifier(Resumable):
         values = None if self.confirm_noise else two_values(self.observations, observations)
         if values is None or self._holds_for(values):
             return None
-        name = arm_name(self.arm_rows, values.arms[0]) + and_more(values.arms.size)
+        name = arm_name(self.arm_rows, values.arms[0]) + and_more_arms(values.arms.size)
         ends = [np.unique(end) for end in (values.low, values.high)]
         alone = all(end.size == 1 for end in ends)
         within = f"({ends[0][0]:g}, {ends[1][0]:g})" if alone else "the two values of each arm"
@@ -357,8 +357,9 @@ class Identifier(Resumable):
             name, count = arm_name(self.arm_rows, i), self.observations.count[i]
             return (
                 f"all {count} rewards of arm {name} are {self.observations.mean[i]:g}, without any variance"
-                f"{and_more(same.size, 'as those')}; {VOID}: start again with MartingaleElimination and noise='bernoulli' or "
-                "noise='bounded', as the rewards are, or with confirm_noise=True if what the answer rests on holds all the same"
+                f"{and_more_arms(same.size, 'as those')}; {VOID}: start again with MartingaleElimination and noise='bernoulli' "
+                "or noise='bounded', as the rewards are, or with confirm_noise=True if what the answer rests on holds all the "
+                "same"
             )
         violation = self._violation(observations)
         return None if violation is None else f"{violation}; {VOID}: {self._remedy()}"
@@ -388,7 +389,7 @@ class Identifier(Resumable):
         outside = np.flatnonzero(within.outside(observations))
         if not outside.size:
             return None
-        name = arm_name(self.arm_rows, outside[0]) + and_more(outside.size)
+        name = arm_name(self.arm_rows, outside[0]) + and_more_arms(outside.size)
         return f"rewards of arm {name} are not {within.of_arm(int(outside[0]))}"
 
     def _refuse_unidentifiable(self) -> None:
@@ -587,14 +588,14 @@ class Identifier(Resumable):
         self.rounds = (*self.rounds, round_)
         self.partition = partition
         if self._settled:
-            self._status = Status.IDENTIFIED
+            self._status = AnswerStatus.IDENTIFIED
 
     def _result(self) -> Result:
         status, known = self._status, self.partition
         assert status is not None
-        if status not in (Status.IDENTIFIED, Status.UNDECIDED):
+        if status not in (AnswerStatus.IDENTIFIED, AnswerStatus.UNDECIDED):
             known = self.objective.conclude(self._items, known, self.rounds[-1].theta)
-        answer = () if status is Status.UNDECIDED else self.objective.answer(self._items, known)
+        answer = () if status is AnswerStatus.UNDECIDED else self.objective.answer(self._items, known)
         return Result(
             answer=answer,
             status=status,
@@ -605,7 +606,7 @@ class Identifier(Resumable):
             burn_in_samples=self.burn_in_samples,
             rounds=len(self.rounds),
             delta=self.delta,
-            epsilon=self.epsilon if status is Status.EPSILON_GOOD else 0.0,
+            epsilon=self.epsilon if status is AnswerStatus.EPSILON_GOOD else 0.0,
             assumption=self.assumption,
         )
 

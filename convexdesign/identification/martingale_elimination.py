@@ -14,7 +14,7 @@ from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise as SubGaussian
 from convexdesign.identification.allocations import allocate, packed, unpacked
-from convexdesign.identification.assumption_checks import LEVEL, and_more, arm_name
+from convexdesign.identification.assumption_checks import LEVEL, and_more_arms, arm_name
 from convexdesign.identification.coin_bets import BoundedEvidence
 from convexdesign.identification.evidence import CoordinateFit, Evidence, pooled_fit, variance_upper_ends
 from convexdesign.identification.identifier import (
@@ -27,7 +27,7 @@ from convexdesign.identification.identifier import (
 )
 from convexdesign.identification.martingale_plan import ArmsToPull, Planner, Wanted, likely_gaps
 from convexdesign.identification.objectives import BestArm, ItemPartition, LevelSet, as_tuple
-from convexdesign.identification.result import Confidence, Result, Status
+from convexdesign.identification.result import AnswerStatus, Confidence, Result
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.identification.variance_history import VarianceHistory
 from convexdesign.typing import Counts, Floats
@@ -175,9 +175,9 @@ class MartingaleElimination(Identifier):
         variances = f"of variances up to {self._high:g}" if np.isfinite(self._high) else "of any variances"
         return f"rewards have means x'theta and independent {law} noise {variances}"
 
-    def _out_of_pulls(self) -> Status:
+    def _out_of_pulls(self) -> AnswerStatus:
         # Without a round there is nothing to guess by.
-        return Status.BEST_GUESS if self.budget is not None and self.rounds else Status.UNDECIDED
+        return AnswerStatus.BEST_GUESS if self.budget is not None and self.rounds else AnswerStatus.UNDECIDED
 
     def _violation(self, observations: Observations, share: float = 1.0) -> str | None:
         half = share / 2.0 if self._learns_variances else share
@@ -190,7 +190,7 @@ class MartingaleElimination(Identifier):
         arms, before, after = self._history.changed(level, self._law)
         if not arms.size:
             return None
-        name = arm_name(self.arm_rows, arms[0]) + and_more(arms.size)
+        name = arm_name(self.arm_rows, arms[0]) + and_more_arms(arms.size)
         return (
             f"the rewards of arm {name} had variance {before[0]:g} in the first half of the rounds and {after[0]:g} in the "
             "second, which are not one variance"
@@ -224,7 +224,7 @@ class MartingaleElimination(Identifier):
 
     # ---------------------------------------------------------------- rounds
 
-    def _plan(self) -> NDArray[Any] | Status:
+    def _plan(self) -> NDArray[Any] | AnswerStatus:
         left = self.pulls_left
         if left <= 0:
             return self._out_of_pulls()
@@ -295,9 +295,9 @@ class MartingaleElimination(Identifier):
         start = self.objective.start(self._items)
         self.partition = start.without(self._excluded)
         self.partition = self._judge(fit)
-        self._status = Status.IDENTIFIED if self._settled else None
+        self._status = AnswerStatus.IDENTIFIED if self._settled else None
         if self.epsilon > 0 and self._status is None and self._good():
-            self._status = Status.EPSILON_GOOD
+            self._status = AnswerStatus.EPSILON_GOOD
 
     def counts_refused(self, came: Counts) -> str | None:
         """Nothing is refused: bets hold for all numbers of results that chance decided.
@@ -327,7 +327,7 @@ class MartingaleElimination(Identifier):
         theta = self.evidence.space.lift(self._fit.coefficients)
         self._close_round(observations, partition, theta, p_value=self.p_value)
         if self.epsilon > 0 and self._status is None and self._good():
-            self._status = Status.EPSILON_GOOD
+            self._status = AnswerStatus.EPSILON_GOOD
 
     def _summary(self, observations: Observations) -> CoordinateFit | None:
         """What the round just measured says; None where nothing may be bet on it."""
@@ -497,7 +497,7 @@ class MartingaleElimination(Identifier):
 
     def _result(self) -> Result:
         result = replace(super()._result(), p_value=self.p_value)
-        if self._status in (Status.EPSILON_GOOD, Status.BEST_GUESS):
+        if self._status in (AnswerStatus.EPSILON_GOOD, AnswerStatus.BEST_GUESS):
             # The very answer that was judged, not one that the last digits of another sum would give.
             result = replace(result, answer=self.confidence().answer)
         return result

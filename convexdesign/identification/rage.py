@@ -15,7 +15,7 @@ from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, least_squares, variance_range
 from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.identifier import REWARDS, VARIANCES, Identifier, noise_up_to
-from convexdesign.identification.result import Status
+from convexdesign.identification.result import AnswerStatus
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -79,11 +79,11 @@ class GapElimination(Identifier):
     def _plug_in(self) -> tuple[Floats, float]:
         """VARIANCES (n,) to design and to weigh with, and c: the true ones must be at most c/2 times these."""
 
-    def _plan(self) -> NDArray[Any] | Status:
+    def _plan(self) -> NDArray[Any] | AnswerStatus:
         number, undecided = len(self.rounds) + 1, self.partition.undecided
         if self.rounds and self.rounds[-1].accuracy <= self.epsilon / 2.0:
             # All that survive are within two accuracies of the best, or of the threshold.
-            return Status.EPSILON_GOOD
+            return AnswerStatus.EPSILON_GOOD
         variances, constant = self._plug_in()
         if self._allocation is None or not np.array_equal(self._allocated_for, undecided):  # type: ignore[arg-type]
             self._allocation, self._allocated_for = self._design(variances), undecided

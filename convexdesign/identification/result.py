@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Confidence", "Result", "Round", "Status"]
+__all__ = ["AnswerStatus", "Confidence", "Result", "Round"]
 
 
-class Status(Enum):
+class AnswerStatus(Enum):
     """What the answer is worth; the value says it in words."""
 
     IDENTIFIED = "the answer is right with probability at least 1 - delta, if the noise is as assumed"
@@ -36,7 +36,7 @@ class Result:
     answer : tuple of int
         Indices of items, increasing; the best item (all its copies, equal up to rounding), or every item above the
         threshold; empty where the status is UNDECIDED.
-    status : Status
+    status : AnswerStatus
         What the answer is worth.
     survivors : tuple of int
         Items not eliminated, or not placed.
@@ -59,7 +59,7 @@ class Result:
     """
 
     answer: tuple[int, ...]
-    status: Status
+    status: AnswerStatus
     survivors: tuple[int, ...]
     above: tuple[int, ...]
     below: tuple[int, ...]

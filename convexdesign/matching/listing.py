@@ -19,9 +19,9 @@ from convexdesign.typing import Floats
 __all__ = [
     "LABELS",
     "SUM_TOLERANCE",
-    "Effort",
     "Listing",
     "Measure",
+    "SamplingEffort",
     "checked",
     "effort_at",
     "effort_column",
@@ -145,7 +145,7 @@ SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Effort:
+class SamplingEffort:
     """How much of each row of a listing: weights or counts, (k,)."""
 
     measure: Measure
@@ -204,7 +204,7 @@ def kind_of(name: str) -> Measure | None:
     return next((kind for kind, heads in HEADS.items() if name.lower() in heads), None)
 
 
-def effort_at(listing: Listing, at: int, measure: Measure | None) -> Effort:
+def effort_at(listing: Listing, at: int, measure: Measure | None) -> SamplingEffort:
     """The effort in a column; what it is, by `measure`, the header, or the numbers."""
     values = listing.values[:, at]
     kind = measure or (None if listing.columns is None else kind_of(listing.columns[at]))
@@ -218,10 +218,10 @@ def effort_at(listing: Listing, at: int, measure: Measure | None) -> Effort:
                 "holds weights or counts"
             )
         kind = "weights" if near else "counts"
-    return Effort(kind, values)
+    return SamplingEffort(kind, values)
 
 
-def checked(listing: Listing, effort: Effort) -> Floats:
+def checked(listing: Listing, effort: SamplingEffort) -> Floats:
     """The values; InputError, with the row, for negative ones, broken counts, and nothing but zeros."""
     values, name = effort.values, effort.measure.removesuffix("s")
     bad = np.flatnonzero(values < 0)

@@ -18,9 +18,9 @@ from convexdesign.features.model import coded_alike
 from convexdesign.matching.listing import (
     LABELS,
     SUM_TOLERANCE,
-    Effort,
     Listing,
     Measure,
+    SamplingEffort,
     checked,
     effort_at,
     effort_column,
@@ -121,7 +121,7 @@ def match_design(
         raise InputError("give one of weights=, counts= and column= (with measure=)")
     name: Measure = "counts" if weights is None else "weights"
     effort = read_vector(counts if weights is None else weights, name, listing.rows, listing.labels, "points")
-    return _collected(rows, listing, range(listing.values.shape[1]), Effort(name, effort), tol, normalise)
+    return _collected(rows, listing, range(listing.values.shape[1]), SamplingEffort(name, effort), tol, normalise)
 
 
 def match_listing(
@@ -136,7 +136,7 @@ def match_listing(
     """`match_design` for a table that has been read."""
     choice(measure, (None, "weights", "counts"), "measure")
     at = effort_column(rows, listing, column, measure)
-    effort = Effort("counts", np.ones(listing.rows)) if at is None else effort_at(listing, at, measure)
+    effort = SamplingEffort("counts", np.ones(listing.rows)) if at is None else effort_at(listing, at, measure)
     rest = [j for j in range(listing.values.shape[1]) if j != at]
     if listing.columns is not None and (rows.columns is not None or len(rest) > rows.d or _only_names(rows, listing)):
         # The other of a weight and a count, where one was chosen.
@@ -152,7 +152,12 @@ def _only_names(rows: LabelledVectors, listing: Listing) -> bool:
 
 
 def _collected(
-    rows: LabelledVectors, listing: Listing, candidates: Sequence[int], effort: Effort, tol: float, normalise: bool
+    rows: LabelledVectors,
+    listing: Listing,
+    candidates: Sequence[int],
+    effort: SamplingEffort,
+    tol: float,
+    normalise: bool,
 ) -> NDArray[Any]:
     """The effort added up over the arms."""
     if not 0 < real(tol) < np.inf:

@@ -171,7 +171,7 @@ def arm_names(names: Sequence[str] | None, n: int) -> Sequence[str] | None:
 
 
 def percent(share: float) -> str:
-    """A share as text with one decimal; below one in a million it is a solver's dust, and reads as zero.
+    """A share as text with one decimal; below one in a million a weight is negligible, and reads as zero.
 
     >>> percent(0.25), percent(1e-9), percent(2e-5)
     ('25.0 %', '0 %', '<0.1 %')

@@ -113,7 +113,7 @@ class Canonical:
         return int(self.basis.shape[1])
 
     @cached_property
-    def prior_root(self) -> Floats:
+    def prior_rows(self) -> Floats:
         """Rows k in whitened coordinates with A0 = sum k k'; (rank A0, r), empty without information held."""
         A0, W = self.problem.prior, np.abs(self.basis)
         if A0 is None:
@@ -124,7 +124,7 @@ class Canonical:
     @cached_property
     def prior(self) -> Floats | None:
         """A0 in whitened coordinates, (r, r)."""
-        return None if self.problem.prior is None else self.prior_root.T @ self.prior_root
+        return None if self.problem.prior is None else self.prior_rows.T @ self.prior_rows
 
     @cached_property
     def contrast_matrix(self) -> Floats:

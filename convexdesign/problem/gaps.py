@@ -11,7 +11,7 @@ from convexdesign.arms.source import per_arm
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats
 
-__all__ = ["gaps_to_best", "name_of", "rounding", "scores"]
+__all__ = ["gaps_to_best", "name_of", "score_rounding", "scores"]
 
 
 def scores(items: LabelledVectors, theta: Floats) -> Floats:
@@ -19,7 +19,7 @@ def scores(items: LabelledVectors, theta: Floats) -> Floats:
     return per_arm(items.source, partial(_products, theta=theta))
 
 
-def rounding(items: LabelledVectors, theta: Floats) -> Floats:
+def score_rounding(items: LabelledVectors, theta: Floats) -> Floats:
     """A bound on the rounding error of each z'theta: gaps below it cannot be told from ties."""
     eps = 2.0 * np.finfo(float).eps
     return eps * per_arm(items.source, partial(_absolute_products, theta=np.abs(theta)))
@@ -33,7 +33,7 @@ def gaps_to_best(items: LabelledVectors, theta: Floats) -> tuple[Floats, int]:
     best = int(np.argmax(values))
     # Subtracting first keeps the digits that nearly equal scores would lose.
     gaps = per_arm(items.source, partial(_gaps, best=items.source.take(np.array([best]))[0], theta=theta))
-    error = rounding(items, theta)
+    error = score_rounding(items, theta)
     tied = np.flatnonzero(gaps <= error + error[best])
     if tied.size > 1:
         listed = ", ".join(name_of(items, i, "item") for i in tied[:4]) + (", ..." if tied.size > 4 else "")

@@ -18,8 +18,7 @@ __all__ = ["FarPairs", "PairTargets", "far_pairs"]
 
 
 # A block of squared distances that stays in the processor's cache.
-BLOCK_ROWS = 128
-BLOCK_COLUMNS = 2048
+BLOCK = (128, 2048)
 # So few pairs are simply written out.
 FEW_PAIRS = 2000
 # Share of the largest squared distance above which one pair, or the worst few, are looked for.
@@ -30,9 +29,11 @@ FEW = 0.8
 class PairTargets:
     """All differences z_i - z_j, i < j, of the items (N, d), numbered i N + j."""
 
-    def __init__(self, items: NDArray[Any], names: Sequence[str] | None = None):
+    def __init__(self, items: NDArray[Any], names: Sequence[str] | None = None, few: int = FEW_PAIRS):
+        """few: so many pairs are written out."""
         self.items = items
         self.names = names
+        self.few = few
 
     @property
     def m(self) -> int:
@@ -55,7 +56,7 @@ class PairTargets:
         return np.asarray(self.items.take(first, axis=0), dtype=float) - self.items.take(second, axis=0)
 
     def worst(self, factor: Floats, k: int = 1) -> tuple[Indices, Floats]:
-        if self.m <= FEW_PAIRS:
+        if self.m <= self.few:
             index, values = self._exact(self.all(), factor)
             return index[:k], values[:k]
         points = self._points(factor)
@@ -72,7 +73,7 @@ class PairTargets:
         """The numbers of all pairs, in order; for few items."""
         return np.flatnonzero(~np.tri(self.n_items, dtype=bool))
 
-    def front(self, factor: Floats, limit: int) -> tuple[Indices, float]:
+    def candidates(self, factor: Floats, limit: int) -> tuple[Indices, float]:
         """The targets worse than some level, about `limit` at most, and that level: no other target exceeds it."""
         pairs = far_pairs(self._points(factor), limit, FEW)
         return self._numbers(pairs), pairs.rest
@@ -131,11 +132,12 @@ class FarPairs:
     rest: float
 
 
-def far_pairs(points: Floats, limit: int, share: float) -> FarPairs:
+def far_pairs(points: Floats, limit: int, share: float, block: tuple[int, int] = BLOCK) -> FarPairs:
     """The pairs of points (N, r), centred, with squared distance above about `share` of the largest, at most 2 `limit`.
 
     A walk to the farthest point and on from there gives a distance close to the largest, and so the level. Since
     |t_i - t_j| <= |t_i| + |t_j|, only points far enough from the centre can be in such a pair. share = 0 asks for all.
+    block: rows and columns of squared distances that are computed at a time.
     """
     square = np.einsum("ij,ij->i", points, points)
     largest = float(square.max())
@@ -144,8 +146,8 @@ def far_pairs(points: Floats, limit: int, share: float) -> FarPairs:
     near = np.sqrt(max(level, 0.0)) * (1.0 - 1e-12) - radius.max()
     kept = np.flatnonzero(radius >= near)
     order = kept[np.argsort(-radius[kept], kind="stable")]
-    found = _Found(limit, level)
-    for first, second, values in _blocks(points[order], square[order], found):
+    found = _Pairs(limit, level)
+    for first, second, values in _blocks(points[order], square[order], found, block):
         found.add(first, second, values)
     first, second, squares = found.all()
     # Expanded squares are exact to a few units in the last place of the largest.
@@ -163,7 +165,7 @@ def walk(points: Floats, square: Floats) -> float:
         best = float(distance[at])
 
 
-class _Found:
+class _Pairs:
     """Pairs above a level that rises when there are more than twice the limit."""
 
     def __init__(self, limit: int, level: float):
@@ -189,30 +191,33 @@ class _Found:
         return first, second, values
 
 
-def _blocks(points: Floats, square: Floats, found: _Found) -> Iterator[tuple[Indices, Indices, Floats]]:
+def _blocks(
+    points: Floats, square: Floats, found: _Pairs, block: tuple[int, int]
+) -> Iterator[tuple[Indices, Indices, Floats]]:
     """Pairs i < j above the level, block by block; points are sorted by decreasing distance from the centre.
 
     With [t, |t|^2, 1] on one side and [-2t, 1, |t|^2] on the other, one matrix product gives squared distances.
     """
     n = square.size
+    rows, columns = block
     one = np.ones((n, 1))
     left = np.hstack([points, square[:, None], one])
     right = np.ascontiguousarray(np.hstack([-2.0 * points, one, square[:, None]]).T)
     inward = -np.sqrt(square)
-    buffer = np.empty(BLOCK_ROWS * min(BLOCK_COLUMNS, n))
-    for start in range(0, n, BLOCK_ROWS):
-        stop = min(start + BLOCK_ROWS, n)
+    buffer = np.empty(rows * min(columns, n))
+    for start in range(0, n, rows):
+        stop = min(start + rows, n)
         reach = n
         if found.level > 0.0:
             reach = int(np.searchsorted(inward, -np.sqrt(found.level) * (1.0 - 1e-12) - inward[start], side="right"))
         if reach <= start:
             break
-        for column in range(start, reach, BLOCK_COLUMNS):
-            end = min(column + BLOCK_COLUMNS, reach)
+        for column in range(start, reach, columns):
+            end = min(column + columns, reach)
             width = end - column
-            block = buffer[: (stop - start) * width].reshape(stop - start, width)
-            np.matmul(left[start:stop], right[:, column:end], out=block)
-            flat = block.ravel()
+            part = buffer[: (stop - start) * width].reshape(stop - start, width)
+            np.matmul(left[start:stop], right[:, column:end], out=part)
+            flat = part.ravel()
             hit = np.flatnonzero(flat > found.level)
             if hit.size == 0:
                 continue

@@ -23,7 +23,7 @@ from convexdesign.problem.common import Common, read_common, spelt_out, with_com
 from convexdesign.problem.continuum import Continuum, over_continuum, takes_continuum
 from convexdesign.problem.coordinates import rank_of
 from convexdesign.problem.criterion import Criterion
-from convexdesign.problem.gaps import gaps_to_best, name_of, rounding, scores
+from convexdesign.problem.gaps import gaps_to_best, name_of, score_rounding, scores
 from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.psd import psd_root, read_psd
@@ -446,7 +446,7 @@ class DesignProblem:
             raise InputError(f"threshold is {shown(threshold)}; give a finite number in the units of the outcome")
         threshold = real(threshold)
         distance = scores(items, theta) - threshold
-        met = np.flatnonzero(np.abs(distance) <= rounding(items, theta) + 4e-16 * abs(threshold))
+        met = np.flatnonzero(np.abs(distance) <= score_rounding(items, theta) + 4e-16 * abs(threshold))
         if met.size:
             raise InputError(
                 f"{name_of(items, met[0], 'item')} lies exactly on the threshold {threshold:g}: no number of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from convexdesign.errors import InputError
@@ -106,8 +106,3 @@ def _whole(node: ast.expr, what: str) -> int:
     if not (isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value <= LARGEST_POWER):
         raise InputError(f"{what}: a power must be a whole number, at most {LARGEST_POWER}")
     return sign * int(node.value)
-
-
-def values_of(given: Mapping[str, float], names: Sequence[str]) -> dict[str, Polynomial]:
-    """Numbers as constant polynomials."""
-    return {name: Polynomial.constant(Fraction(value), names) for name, value in given.items()}

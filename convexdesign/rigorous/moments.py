@@ -55,7 +55,7 @@ class Moments:
         return arb_mat(fmpq_mat([[entries[a][b] for b in keep] for a in keep]))
 
     def vectors(self, contrast_matrix: Floats, targets: NDArray[np.intp], vectors: Floats) -> Floats:
-        """Rows f_j of doubles, about P l_j for the columns of L, where the vectors (k, d) are P a_j for columns a_j of aim."""
+        """Rows f_j of doubles, about P l_j for the columns of L, the vectors (k, d) being P a_j, a_j of the contrast matrix."""
         size = np.abs(contrast_matrix).max(axis=1, initial=0.0)
         size = np.where(size > 0, size, 1.0)[:, None]
         spread = np.zeros((contrast_matrix.shape[1], contrast_matrix.shape[0]))

@@ -401,7 +401,7 @@ class Prover:
 
         Parameters
         ----------
-        held : ExactDesign
+        held : EnclosedDesign
             A design, read exactly.
 
         Returns
@@ -417,7 +417,7 @@ class Prover:
 
         Parameters
         ----------
-        held : ExactDesign
+        held : EnclosedDesign
             A design, read exactly.
 
         Returns
@@ -432,7 +432,7 @@ class Prover:
 
         Parameters
         ----------
-        held : ExactDesign
+        held : EnclosedDesign
             A design, read exactly.
 
         Returns
@@ -453,7 +453,7 @@ class Prover:
 
         Parameters
         ----------
-        held : ExactDesign
+        held : EnclosedDesign
             A design, read exactly.
 
         Returns

@@ -8,8 +8,8 @@ from convexdesign.criteria.worst_target import (
     Minimax,
     SphereTargets,
     TargetOracle,
-    Targets,
     TransformedTargets,
+    WorstTargets,
 )
 from convexdesign.deprecation import renamed
 from convexdesign.rounding.apportionment import apportion, round_up
@@ -31,9 +31,9 @@ __all__ = [
     "RoundedDesign",
     "SphereTargets",
     "TargetOracle",
-    "Targets",
     "TransformedTargets",
     "Volume",
+    "WorstTargets",
     "apportion",
     "exchange",
     "limits",
@@ -45,5 +45,5 @@ __all__ = [
     "sparsify",
 ]
 
-RENAMED = {"Whole": RoundedDesign}
+RENAMED = {"Targets": WorstTargets, "Whole": RoundedDesign}
 __getattr__ = renamed(__name__, RENAMED, since="0.2", removed="0.4")

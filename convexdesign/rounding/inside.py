@@ -49,10 +49,10 @@ KICKS_PER_START = 4
 
 
 def spanning_plan(
-    arms: Floats, aim: Floats, plans: Plans, criterion: MatrixCriterion, prior: Floats | None
+    arms: Floats, quotas: Floats, plans: Plans, criterion: MatrixCriterion, prior: Floats | None
 ) -> tuple[Counts | None, bool]:
     """A plan near the counts aimed at, and whether it has a finite criterion; None where there is no plan at all."""
-    counts = nearest_plan(plans, aim)
+    counts = nearest_plan(plans, quotas)
     if counts is None:
         return None, False
     r = arms.shape[-1]
@@ -84,7 +84,7 @@ def spanning_plan(
 
 def search_inside(
     arms: Floats,
-    weights: Floats,
+    quotas: Floats,
     plans: Plans,
     criterion: MatrixCriterion,
     prior: Floats | None,
@@ -96,21 +96,20 @@ def search_inside(
 ) -> Counts | None:
     """A plan (k,) that is judged well; None where no plan is found.
 
-    arms (k, r) or groups (k, l, r), weights (k,): the counts aimed at, not whole; prior (r, r) TOTAL information held;
+    arms (k, r) or groups (k, l, r), quotas (k,): N w_i, not whole; prior (r, r) TOTAL information held;
     polish=False: the plan nearest to the proportions, mended only where it measures too little. starts: plans to begin with.
     Raises InputError where no plan is found that estimates what is asked.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     plain = criterion.criterion if isinstance(criterion, CachedCriterion) and not criterion.lists_targets else criterion
-    ranged = on_range(arms, weights, plans.bounds, plain, prior)
+    ranged = on_range(arms, quotas, plans.bounds, plain, prior)
     inside = plans.tightened(ranged.bounds.upper)
     U, held, measured = ranged.arms, ranged.prior, ranged.criterion
-    aim = weights
-    counts, works = spanning_plan(U, aim, inside, measured, held)
+    counts, works = spanning_plan(U, quotas, inside, measured, held)
     if not works and U.shape[-1] < arms.shape[-1]:
         # What the best proportions measure is too little for whole numbers inside: other arms may have to help.
         U, held, measured, inside = arms, prior, plain, plans
-        counts, works = spanning_plan(U, aim, inside, measured, held)
+        counts, works = spanning_plan(U, quotas, inside, measured, held)
     if counts is None:
         return None
     if not works:
@@ -120,12 +119,12 @@ def search_inside(
         )
     if not polish:
         return counts
-    return _searched(U, [counts, *(starts or [])], aim, inside, measured, held, effort, rng)
+    return _searched(U, [counts, *(starts or [])], quotas, inside, measured, held, effort, rng)
 
 
 def round_inside(
     arms: Floats,
-    aim: Floats,
+    quotas: Floats,
     plans: Plans,
     criterion: MatrixCriterion,
     *,
@@ -136,17 +135,17 @@ def round_inside(
     effort: str | float = "quick",
     tell: Tell | None = None,
 ) -> RoundedDesign | None:
-    """A plan near the counts aimed at (k,), with what it gives; None where no plan is found.
+    """A plan near the quotas N w_i (k,), with what it gives; None where no plan is found.
 
     arms (k, r) or groups (k, l, r); prior (r, r) TOTAL information held; method: "auto" and "exchange" improve by exchange,
     "apportion" stays near, "optimal" proves (time_limit in seconds).
     """
     deadline = time.monotonic() + time_limit
     spend = Effort.of(effort, tell)
-    if plans.bounds.total - (aim[-1] if plans.idle else 0.0) > MANY_PULLS:
+    if plans.bounds.total - (quotas[-1] if plans.slack else 0.0) > MANY_PULLS:
         spend.patience = 0
     remembering = CachedCriterion(criterion)
-    counts = search_inside(arms, aim, plans, remembering, prior, spend, polish=method != "apportion", rng=rng)
+    counts = search_inside(arms, quotas, plans, remembering, prior, spend, polish=method != "apportion", rng=rng)
     if counts is None:
         return None
     bound = None
@@ -167,7 +166,7 @@ def _information(arms: Floats, counts: Counts, prior: Floats | None) -> Floats:
 def _searched(
     arms: Floats,
     starts: list[Counts],
-    aim: Floats,
+    quotas: Floats,
     plans: Plans,
     criterion: MatrixCriterion,
     prior: Floats | None,
@@ -184,7 +183,7 @@ def _searched(
     while futile < effort.patience and not effort.spent:
         tried += 1
         if tried % (KICKS_PER_START + 1) == 0:
-            drawn = nearest_plan(plans, aim * rng.exponential(size=aim.size), rng.exponential(size=aim.size))
+            drawn = nearest_plan(plans, quotas * rng.exponential(size=quotas.size), rng.exponential(size=quotas.size))
             effort.spend(PROGRAM)
             counts = best if drawn is None else drawn
         else:

@@ -34,7 +34,7 @@ from convexdesign.criteria.exchange import (
 )
 from convexdesign.errors import ConvexDesignError, SolverError
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.plans import MEETS, Inequalities, no_rows
+from convexdesign.rounding.plans import MEETS, CountInequalities, no_rows
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["Proven", "prove_optimal"]
@@ -86,7 +86,7 @@ def prove_optimal(
     criterion: MatrixCriterion,
     prior: Floats | None = None,
     *,
-    rows: Inequalities | None = None,
+    rows: CountInequalities | None = None,
     tol: float = 1e-6,
     time_limit: float = 60.0,
     tell: Callable[[float, float], None] | None = None,
@@ -107,7 +107,7 @@ def prove_optimal(
         The function phi.
     prior : array of shape (r, r), optional
         The TOTAL information held besides these pulls.
-    rows : Inequalities, optional
+    rows : CountInequalities, optional
         R n <= b besides the limits.
     tol : float
         The search ends when the proven gap is at most this.
@@ -206,7 +206,7 @@ class _Search:
         arms: Floats,
         start: Counts,
         bounds: Limits,
-        rows: Inequalities | None,
+        rows: CountInequalities | None,
         criterion: MatrixCriterion,
         prior: Floats | None,
         tol: float,
@@ -361,7 +361,7 @@ class _LinearProgram:
     Rows may be exceeded at a price P per unit, so that every box has a point: where none keeps the rows, the bound says so.
     """
 
-    def __init__(self, n: int, total: int, rows: Inequalities):
+    def __init__(self, n: int, total: int, rows: CountInequalities):
         try:
             import highspy
         except ImportError as error:

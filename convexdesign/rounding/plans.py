@@ -1,7 +1,7 @@
 """The set of whole-number plans to choose from: a total, limits of single counts, linear rows R n <= b, shares of the cost.
 
 Constraints on weights are homogeneous in the counts: with w_i = c_i n_i / c'n (c the costs of one pull), g'w <= h is
-(g - h 1)'diag(c) n <= 0, whatever the total. A plan need not use its whole total: pulls of an idle arm, a row of zeros
+(g - h 1)'diag(c) n <= 0, whatever the total. A plan need not use its whole total: pulls of a slack arm, a row of zeros
 without cost, stand for those not made, so that budgets need no search of their own.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.typing import Counts, Floats, Indices
 
-__all__ = ["MEETS", "Inequalities", "Plans", "Shares", "no_rows"]
+__all__ = ["MEETS", "CountInequalities", "Plans", "Shares", "no_rows"]
 
 
 # A row is met when it is exceeded by no more than this share of its terms: rounding of its numbers, never a pull.
@@ -26,7 +26,7 @@ BLOCK = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Inequalities:
+class CountInequalities:
     """R n <= b for counts n (k,): R (m, k), b (m,), and a name for each row, as messages call it."""
 
     R: Floats
@@ -41,24 +41,24 @@ class Inequalities:
     def __len__(self) -> int:
         return len(self.b)
 
-    def __add__(self, other: Inequalities) -> Inequalities:
-        return Inequalities(
+    def __add__(self, other: CountInequalities) -> CountInequalities:
+        return CountInequalities(
             np.vstack([self.R, other.R]), np.concatenate([self.b, other.b]), (*self.names, *other.names)
         )
 
-    def taken(self, index: Indices) -> Inequalities:
+    def taken(self, index: Indices) -> CountInequalities:
         """The rows for some of the arms, where the others are not pulled."""
-        return Inequalities(self.R[:, index], self.b, self.names)
+        return CountInequalities(self.R[:, index], self.b, self.names)
 
-    def with_idle_arm(self) -> Inequalities:
+    def with_slack_arm(self) -> CountInequalities:
         """The rows with one more arm, which none of them counts."""
-        return Inequalities(np.pad(self.R, ((0, 0), (0, 1))), self.b, self.names)
+        return CountInequalities(np.pad(self.R, ((0, 0), (0, 1))), self.b, self.names)
 
-    def in_their_units(self) -> Inequalities:
+    def in_their_units(self) -> CountInequalities:
         """Each row divided by its largest entry."""
         size = self.size.max(axis=1, initial=0.0)
         size = np.where(size > 0, size, 1.0)
-        return Inequalities(self.R / size[:, None], self.b / size, self.names)
+        return CountInequalities(self.R / size[:, None], self.b / size, self.names)
 
     def room(self, counts: Counts | Floats) -> Floats:
         """By how much each row may still grow, what rounding adds included; negative where it is broken."""
@@ -70,9 +70,9 @@ class Inequalities:
         return np.flatnonzero(self.room(counts) < 0)
 
 
-def no_rows(k: int) -> Inequalities:
+def no_rows(k: int) -> CountInequalities:
     """No constraint on k counts."""
-    return Inequalities(np.empty((0, k)), np.empty(0), ())
+    return CountInequalities(np.empty((0, k)), np.empty(0), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Shares:
         """The limits for some of the arms, where the others are not pulled."""
         return Shares(self.costs[index], self.lower[index], self.upper[index])
 
-    def with_idle_arm(self) -> Shares:
+    def with_slack_arm(self) -> Shares:
         """The limits with one more arm, which costs nothing."""
         return Shares(np.append(self.costs, 0.0), np.append(self.lower, 0.0), np.append(self.upper, 1.0))
 
@@ -98,7 +98,7 @@ class Shares:
         low = np.flatnonzero(spent < self.lower * total * (1.0 - MEETS))
         return low, np.flatnonzero(spent > self.upper * total * (1.0 + MEETS))
 
-    def as_rows(self) -> Inequalities:
+    def as_rows(self) -> CountInequalities:
         """The same as rows, one for every limit that says something."""
         k = self.costs.size
         high, low = np.flatnonzero(self.upper < 1.0), np.flatnonzero(self.lower > 0.0)
@@ -106,7 +106,7 @@ class Shares:
         R[np.arange(high.size), high] += self.costs[high]
         R[high.size + np.arange(low.size), low] -= self.costs[low]
         names = [f"max_weight[{i}]" for i in high] + [f"min_weight[{i}]" for i in low]
-        return Inequalities(R.reshape(-1, k), np.zeros(len(R)), tuple(names))
+        return CountInequalities(R.reshape(-1, k), np.zeros(len(R)), tuple(names))
 
     def swaps(self, counts: Counts, out: Indices, into: Indices) -> NDArray[np.bool_]:
         """Which moves of one pull meet the limits afterwards, shape (a, b)."""
@@ -145,14 +145,14 @@ def _largest_without(values: Floats, index: Indices) -> Floats:
 class Plans:
     """Counts n (k,) with bounds.total pulls, bounds.lower <= n <= bounds.upper, R n <= b and shares within their limits.
 
-    idle: whether the last arm is the idle one, whose pulls are those not made. price (k,): the criterion is multiplied by
+    slack: whether the last arm is the slack arm, whose pulls are those not made. price (k,): the criterion is multiplied by
     the cost of the plan, price'n, where that is what a plan is judged by.
     """
 
     bounds: Limits
-    rows: Inequalities
+    rows: CountInequalities
     shares: Shares | None = None
-    idle: bool = field(default=False)
+    slack: bool = field(default=False)
     price: Floats | None = None
 
     @property
@@ -161,7 +161,7 @@ class Plans:
         return len(self.rows) == 0 and self.shares is None
 
     @cached_property
-    def all_rows(self) -> Inequalities:
+    def all_rows(self) -> CountInequalities:
         """The rows, with limits of shares among them."""
         return self.rows if self.shares is None else self.rows + self.shares.as_rows()
 
@@ -177,7 +177,7 @@ class Plans:
         bounds = Limits(self.bounds.total, self.bounds.lower[index], self.bounds.upper[index])
         shares = None if self.shares is None else self.shares.taken(index)
         price = None if self.price is None else self.price[index]
-        return Plans(bounds, self.rows.taken(index), shares, self.idle, price)
+        return Plans(bounds, self.rows.taken(index), shares, self.slack, price)
 
     def tightened(self, upper: Counts) -> Plans:
         """The plans with these upper limits."""

@@ -14,7 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from convexdesign.errors import InputError
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.plans import Inequalities, Plans
+from convexdesign.rounding.plans import CountInequalities, Plans
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["best_by", "broken_for_least", "nearest_plan", "nearest_total", "no_plan"]
@@ -25,7 +25,7 @@ TIME_LIMIT = 20.0
 SEARCH_TIME = 10.0
 # Totals farther away than this many pulls, or times the total, are not tried.
 FARTHEST = 200
-# Beyond so many pulls a program is stated for what is left near the aim, within so many pulls of each arm.
+# Beyond so many pulls a program is stated for what is left near the quotas, within so many pulls of each arm.
 MANY_PULLS = 100_000
 WINDOW = 40
 # Rows are tightened by what the solver's tolerances let through so often.
@@ -34,39 +34,39 @@ ATTEMPTS = 4
 NAMED = 3
 
 
-def nearest_plan(plans: Plans, aim: Floats, weights: Floats | None = None) -> Counts | None:
+def nearest_plan(plans: Plans, quotas: Floats, weights: Floats | None = None) -> Counts | None:
     """The plan with the least sum of weights_i |n_i - aim_i| (k,), nearly; None where none is found.
 
     A linear part for every arm and one variable for its distance: |n_i - aim_i| is convex.
     """
     if plans.bounds.total > MANY_PULLS:
-        near = _near(plans, aim)
+        near = _near(plans, quotas)
         if near is not None:
             base, window = near
-            found = nearest_plan(window, aim - base, weights)
+            found = nearest_plan(window, quotas - base, weights)
             if found is not None and plans.holds(base + found):
                 return base + found
-    k = aim.size
+    k = quotas.size
     cost = np.ones(k) if weights is None else weights
-    # d >= n - aim, d >= aim - n.
+    # d >= n - quotas, d >= quotas - n.
     eye = sparse.identity(k, format="csr")
     distance = [
-        LinearConstraint(sparse.hstack([eye, -eye]), -np.inf, aim),
-        LinearConstraint(sparse.hstack([-eye, -eye]), -np.inf, -aim),
+        LinearConstraint(sparse.hstack([eye, -eye]), -np.inf, quotas),
+        LinearConstraint(sparse.hstack([-eye, -eye]), -np.inf, -quotas),
     ]
     return _solved(plans, np.concatenate([np.zeros(k), cost]), distance, k)
 
 
-def _near(plans: Plans, aim: Floats) -> tuple[Counts, Plans] | None:
-    """A base (k,) and the plans n - base for n near the aim: numbers that a solver can tell apart."""
+def _near(plans: Plans, quotas: Floats) -> tuple[Counts, Plans] | None:
+    """A base (k,) and the plans n - base for n near the quotas: numbers that a solver can tell apart."""
     bounds = plans.bounds
-    base = np.clip(np.floor(aim).astype(np.int64) - WINDOW, bounds.lower, bounds.upper)
+    base = np.clip(np.floor(quotas).astype(np.int64) - WINDOW, bounds.lower, bounds.upper)
     upper = np.minimum(bounds.upper - base, 3 * WINDOW)
     total = bounds.total - int(base.sum())
     if not 0 < total <= min(int(upper.sum()), MANY_PULLS):
         return None
     rows = plans.all_rows
-    window = Inequalities(rows.R, rows.b - rows.R @ base, rows.names)
+    window = CountInequalities(rows.R, rows.b - rows.R @ base, rows.names)
     return base, Plans(Limits(total, np.zeros_like(base), upper), window)
 
 

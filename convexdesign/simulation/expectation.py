@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import generator, real, shown, whole_at_least
 from convexdesign.errors import InputError
-from convexdesign.identification import BestArm, Identifier, LevelSet, Status, true_answer
+from convexdesign.identification import AnswerStatus, BestArm, Identifier, LevelSet, true_answer
 from convexdesign.identification.objectives import Items
 from convexdesign.simulation.environment import LinearEnvironment
 from convexdesign.simulation.replication import simulate
@@ -92,7 +92,7 @@ def expected_samples(
             world = LinearEnvironment(algorithm.arms, theta, rng=source, **noise)
             result = simulate(algorithm.copy(), world)
             right = result.answer == true_answer(algorithm.objective, algorithm.items, theta)
-            outcomes.append((result.samples, right, result.status is Status.UNDECIDED))
+            outcomes.append((result.samples, right, result.status is AnswerStatus.UNDECIDED))
         samples, rights, undecided = (np.array(column, dtype=float) for column in zip(*outcomes))
         low, median, high = np.quantile(samples, [0.1, 0.5, 0.9])
         rows.append((float(gap), n_runs, samples.mean(), median, low, high, rights.mean(), undecided.mean()))

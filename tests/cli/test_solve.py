@@ -233,7 +233,7 @@ def test_progress_is_shown_where_it_is_wanted(cli, arms, monkeypatch):
 
     monkeypatch.setattr(showing, "DELAY", 0.0)
     labels = []
-    monkeypatch.setattr(showing.Line, "clear", lambda line: labels.append(line.label))
+    monkeypatch.setattr(showing.ProgressLine, "clear", lambda line: labels.append(line.label))
     words = (arms, "--problem", "xy-allocation")
     assert cli("solve", *words).code == 0  # standard error is no terminal
     assert cli("solve", *words, "--no-progress").code == 0

@@ -61,7 +61,7 @@ def test_a_run_over_many_openings_is_a_run_like_any_other(path, name, world):
 def test_simulate_drives_it(x, env):
     result = cd.simulation.simulate(x, env)
     assert result.answer == (0,)
-    assert result.status is I.Status.IDENTIFIED
+    assert result.status is I.AnswerStatus.IDENTIFIED
     state = x.status()
     assert state.phase is Phase.DONE
     assert state.survivors == (0,)

@@ -78,7 +78,7 @@ def test_many_arms_in_few_dimensions_are_solved_in_the_space_of_matrices():
 
 
 @pytest.mark.parametrize("make", [P.a_optimal, P.d_optimal, lambda X, **o: P.ds_optimal(X, [0, 1], **o)])
-def test_designs_within_bounds_agree_with_the_conic_program_and_have_no_dust(make):
+def test_designs_within_bounds_agree_with_the_conic_program_and_have_no_negligible_weights(make):
     X = np.random.default_rng(1).standard_normal((40, 3))
     problem = make(X, max_weight=0.06, min_weight=1e-3)
     found, conic = cd.solve(problem), cd.solve(problem, method="conic")

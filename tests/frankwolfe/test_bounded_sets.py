@@ -16,14 +16,14 @@ from convexdesign.frankwolfe.bounded_sets import within_bounds_on_sets
 def test_the_optimum_is_that_of_all_arms_at_once(seed):
     rng = np.random.default_rng(seed)
     n, r = 1500, 3
-    arms, aim = rng.standard_normal((n, r)), rng.standard_normal((r, 2))
+    arms, contrast_matrix = rng.standard_normal((n, r)), rng.standard_normal((r, 2))
     kind = seed % 3
     form = (LogDetForm(), AverageForm(), InterestForm())[kind]
     lower = np.full(n, 0.1 / n) if seed % 2 else np.zeros(n)
     upper = rng.uniform(5, 50, n) / n
     prior = 0.1 * np.eye(r) if seed >= 6 else None
-    few = within_bounds_on_sets(arms, form, aim, lower, upper, 1e-9, prior=prior)
-    every = within_bounds(arms, form, aim, lower, upper, 1e-9, prior=prior)
+    few = within_bounds_on_sets(arms, form, contrast_matrix, lower, upper, 1e-9, prior=prior)
+    every = within_bounds(arms, form, contrast_matrix, lower, upper, 1e-9, prior=prior)
     assert few.gap <= 1e-9
     assert np.all((lower <= few.weights) & (few.weights <= upper))
     assert few.weights.sum() == pytest.approx(1.0, abs=1e-12)
@@ -32,8 +32,8 @@ def test_the_optimum_is_that_of_all_arms_at_once(seed):
         A = (arms * w[:, None]).T @ arms + (0.0 if prior is None else prior)
         C = np.linalg.inv(A)
         if kind == 1:
-            return np.trace(aim.T @ C @ aim)
-        return np.linalg.slogdet(C if kind == 0 else aim.T @ C @ aim)[1]
+            return np.trace(contrast_matrix.T @ C @ contrast_matrix)
+        return np.linalg.slogdet(C if kind == 0 else contrast_matrix.T @ C @ contrast_matrix)[1]
 
     assert value(few.weights) == pytest.approx(value(every.weights), rel=1e-8, abs=1e-8)
 

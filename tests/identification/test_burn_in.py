@@ -170,7 +170,7 @@ def test_burn_in_longer_than_max_samples_is_not_begun():
     world = experiment_2()
     algorithm = I.HRage(world.arms, variance_bounds=(0.2, 1.0), max_samples=10_000)
     assert algorithm.done
-    assert algorithm.result().status is I.Status.UNDECIDED
+    assert algorithm.result().status is I.AnswerStatus.UNDECIDED
     assert algorithm.result().samples == 0
 
 

@@ -150,7 +150,7 @@ def test_answers_are_right_whatever_is_known_of_the_variances(kind, options):
         }[options]
         algorithm = I.MartingaleElimination(world.arms, world.items, world.objective, 0.1, **keywords)
         result = play(algorithm, world, seed)
-        assert result.status is I.Status.IDENTIFIED
+        assert result.status is I.AnswerStatus.IDENTIFIED
         wrong += result.answer != world.answer
     assert wrong <= 6
 
@@ -174,7 +174,7 @@ def test_p_value_falls_below_delta_when_the_answer_is_found():
     world = random_world("best-arm", seed=6)
     algorithm = I.MartingaleElimination(world.arms, world.items, delta=0.05, variance_bounds=bounds_of(world))
     result = play(algorithm, world, 0)
-    assert result.status is I.Status.IDENTIFIED
+    assert result.status is I.AnswerStatus.IDENTIFIED
     assert algorithm.rounds[-1].p_value <= 0.05 + 1e-12
     assert algorithm.to_frame()["p_value"].iloc[-1] == algorithm.p_value
 

@@ -12,7 +12,7 @@ import convexdesign as cd
 from convexdesign.identification.objectives import ItemPartition
 
 I = cd.identification  # noqa: E741
-STATUS = I.Status
+STATUS = I.AnswerStatus
 
 
 def steps(algorithm, world, seed, most=30):

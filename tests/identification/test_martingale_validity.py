@@ -88,10 +88,10 @@ def test_errors_are_counted_strictly():
 
     tie = next(c for c in cases() if "best-arm" in c.name and "tie, 6" in c.name and "near" not in c.name)
     order = np.argsort(tie.values)
-    good = I.Result((), I.Status.UNDECIDED, tuple(sorted(order[-2:].tolist())), (), (), 10, 0, 1, 0.05)
+    good = I.Result((), I.AnswerStatus.UNDECIDED, tuple(sorted(order[-2:].tolist())), (), (), 10, 0, 1, 0.05)
     assert not is_wrong(tie, good)
     assert is_wrong(tie, replace(good, survivors=(int(order[-1]),)))
-    assert is_wrong(tie, replace(good, answer=(int(order[0]),), status=I.Status.EPSILON_GOOD))
+    assert is_wrong(tie, replace(good, answer=(int(order[0]),), status=I.AnswerStatus.EPSILON_GOOD))
     level = next(c for c in cases() if "level-set" in c.name and "tie, 6" in c.name and "near" not in c.name)
     on = int(np.argmin(np.abs(level.values - level.world.objective.threshold)))
     nothing = replace(good, survivors=tuple(range(level.values.size)))

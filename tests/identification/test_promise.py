@@ -37,7 +37,7 @@ NAMES = tuple(makers(random_world("best-arm", 0), 0.05))
 
 
 def errors(results, truth):
-    assert all(r.status is I.Status.IDENTIFIED for r in results)
+    assert all(r.status is I.AnswerStatus.IDENTIFIED for r in results)
     return sum(r.answer != truth for r in results)
 
 
@@ -68,7 +68,7 @@ class Starved(I.HRage):
 
     def _plan(self):
         plan = super()._plan()
-        return plan if isinstance(plan, I.Status) else np.ceil(plan / 20.0)
+        return plan if isinstance(plan, I.AnswerStatus) else np.ceil(plan / 20.0)
 
 
 @pytest.mark.parametrize("make", [experiment_1, multivariate_testing])

@@ -88,7 +88,7 @@ def test_every_round_is_as_the_formulas_say(kind, name):
         assert set(round_.above) == placed_above
         assert set(round_.below) == placed_below
     result = algorithm.result()
-    assert result.status is I.Status.IDENTIFIED
+    assert result.status is I.AnswerStatus.IDENTIFIED
     assert result.rounds == len(algorithm.rounds)
     assert result.samples == sum(o.total for o in environment.observations)
     assert result.burn_in_samples == result.samples - sum(o.total for o in told)

@@ -9,7 +9,7 @@ from worlds import bounds_of, play, random_world
 import convexdesign as cd
 
 I = cd.identification  # noqa: E741
-STATUS = I.Status
+STATUS = I.AnswerStatus
 
 
 def algorithms(world, **options):

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convexdesign.problem import PairTargets
-from convexdesign.problem import pairs as module
 from convexdesign.problem.pairs import far_pairs
 
 shapes = st.sampled_from(("gauss", "sphere", "lattice", "outlier", "same"))
@@ -38,10 +37,7 @@ def points(shape, n, r, seed):
 )
 def test_every_pair_left_out_is_below_the_rest(shape, n, r, seed, limit, share, block):
     X = points(shape, n, r, seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BLOCK_ROWS", block)
-        patch.setattr(module, "BLOCK_COLUMNS", 3 * block)
-        found = far_pairs(X, limit, share)
+    found = far_pairs(X, limit, share, (block, 3 * block))
     i, j = np.triu_indices(n, 1)
     truth = dict(zip(zip(i.tolist(), j.tolist()), ((X[i] - X[j]) ** 2).sum(axis=1), strict=True))
     got = {tuple(sorted(p)) for p in zip(found.first.tolist(), found.second.tolist(), strict=True)}
@@ -56,11 +52,10 @@ def test_every_pair_left_out_is_below_the_rest(shape, n, r, seed, limit, share, 
 @pytest.mark.parametrize("few", [0, 2000])
 @pytest.mark.parametrize("k", [1, 2, 10, 10**6])
 @pytest.mark.parametrize("shape", ["gauss", "sphere", "lattice", "same"])
-def test_the_worst_pairs_are_the_worst_of_all(shape, k, few, monkeypatch):
-    monkeypatch.setattr(module, "FEW_PAIRS", few)
+def test_the_worst_pairs_are_the_worst_of_all(shape, k, few):
     items = points(shape, 60, 4, 1)
     F = np.random.default_rng(2).standard_normal((4, 3))
-    targets = PairTargets(items)
+    targets = PairTargets(items, few=few)
     index, values = targets.worst(F, k)
     i, j = np.triu_indices(60, 1)
     truth = np.sort((((items[i] - items[j]) @ F) ** 2).sum(axis=1))[::-1]

@@ -10,7 +10,7 @@ from small_counts import best_by_enumeration, tiny_problem
 
 from convexdesign.rounding import AverageVariance, MatrixTargets, Method, Minimax, Volume, prove_optimal, round_weights
 from convexdesign.rounding.count_limits import limits
-from convexdesign.rounding.plans import Inequalities
+from convexdesign.rounding.plans import CountInequalities
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -87,7 +87,7 @@ def test_bounds_do_not_depend_on_the_solver_being_right(monkeypatch):
     monkeypatch.setattr(optimal._LinearProgram, "solve", wrong)
     X = grid_3x3()
     start = np.array([1, 1, 1, 1, 1, 1, 1, 0, 0])
-    rows = Inequalities(np.ones((1, 9)), np.array([7.0]), ("all of them",))
+    rows = CountInequalities(np.ones((1, 9)), np.array([7.0]), ("all of them",))
     for extra in (None, rows):
         proven = prove_optimal(X, start, limits(7, 9), AverageVariance(np.eye(6)), rows=extra, time_limit=0.5)
         assert proven.lower_bound * 7 <= 22.75 * (1 + 1e-9) <= proven.value * 7 * (1 + 2e-9)

@@ -7,11 +7,11 @@ import pytest
 from small_counts import compositions
 
 from convexdesign.rounding.count_limits import limits
-from convexdesign.rounding.plans import Inequalities, Plans, Shares, no_rows
+from convexdesign.rounding.plans import CountInequalities, Plans, Shares, no_rows
 
 
 def random_plans(rng, k=5, n=6):
-    rows = Inequalities(rng.integers(-2, 3, (2, k)).astype(float), rng.integers(0, 6, 2).astype(float), ("a", "b"))
+    rows = CountInequalities(rng.integers(-2, 3, (2, k)).astype(float), rng.integers(0, 6, 2).astype(float), ("a", "b"))
     shares = None
     if rng.random() < 0.6:
         shares = Shares(rng.uniform(0.5, 3.0, k), rng.choice([0.0, 0.05], k), rng.choice([0.3, 0.5, 1.0], k))
