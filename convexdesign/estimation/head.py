@@ -275,6 +275,8 @@ class Head(VarianceEstimator, Resumable):
 
 
 def same_arms(plan: HeadPlan, arms: Any) -> HeadPlan:
+    if not isinstance(plan, HeadPlan):
+        raise InputError(f"plan is {shown(plan)}; give what plan_head returns, or leave it out")
     if not np.array_equal(plan.arms.values, read_rows(arms, "arms").values):
         raise InputError("plan was made for other arms; give the arms it was made for, or leave plan out")
     return plan

@@ -112,6 +112,6 @@ def test_a_table_that_is_none_is_refused_in_words(given, message):
         cd.verify(D.d_optimal(line(1)), **given)
 
 
-def test_lists_of_arms_take_no_runs():
-    with pytest.raises(cd.InputError, match="problems over a region"):
+def test_runs_over_a_list_name_arms_or_factors():
+    with pytest.raises(cd.InputError, match="neither a column arm nor all factors"):
         cd.verify(D.d_optimal([[1, 0], [0, 1]]), runs={"x": [1]})
