@@ -37,7 +37,7 @@ def row_text(entry: dict[str, Any]) -> dict[str, str]:
     return {
         "name": entry["name"],
         "kind": entry["kind"],
-        "arms": f"{entry['n_arms']:,}",
+        "arms": "region" if entry["n_arms"] is None else f"{entry['n_arms']:,}",
         "d": str(entry["dimension"]),
         "value": "" if entry["value"] is None else f"{entry['value']:.8g}",
         "provenance": entry["provenance"] or "",
@@ -48,7 +48,7 @@ def row_text(entry: dict[str, Any]) -> dict[str, str]:
 def describe(file: ProblemFile) -> dict[str, Any]:
     """One entry of the list, in terms of the file's own fields."""
     known = file.reference
-    n, d = file.arms.n, file.arms.d
+    n, d = None if file.is_over_region else file.arms.n, file.arms.d
     return {
         "name": file.name,
         "title": file.title,

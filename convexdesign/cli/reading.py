@@ -33,6 +33,7 @@ __all__ = [
     "read_matched",
     "read_per_arm",
     "read_problem",
+    "read_stated",
 ]
 
 
@@ -52,7 +53,22 @@ USUAL_COLUMNS = {
 def read_problem(
     stated: ProblemOptions, *, table: bool = False, more: NDArray[np.float64] | None = None, notes: bool = True
 ) -> DesignProblem:
-    """The problem in a TOML file or the library, or built from a table of arms and the options.
+    """What `read_stated` reads, of a list of arms; InputError for a problem over a region."""
+    from convexdesign.problem.continuum import ContinuumProblem
+
+    found: DesignProblem = read_stated(stated, table=table, more=more, notes=notes)
+    if isinstance(found, ContinuumProblem):
+        raise InputError(
+            f"{stated.source} states a problem over a region; this command takes lists of arms. Such problems are for "
+            "solve, round and verify --runs"
+        )
+    return found
+
+
+def read_stated(
+    stated: ProblemOptions, *, table: bool = False, more: NDArray[np.float64] | None = None, notes: bool = True
+) -> Any:
+    """The problem in a TOML file or the library, perhaps over a region, or built from a table of arms and the options.
 
     Options that the problem does not take, and options missing that it needs, raise InputError: nothing given is
     ever ignored. delimiter, decimal, encoding and header hold for every CSV file. table: the source can only be a table of

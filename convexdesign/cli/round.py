@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -11,7 +11,7 @@ from convexdesign.cli.arguments import AsJson, ProblemOptions, Progress, option,
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import counted, print_line, print_table, respond, watched
-from convexdesign.cli.reading import options_given, read_per_arm, read_problem
+from convexdesign.cli.reading import options_given, read_per_arm, read_stated
 from convexdesign.cli.report import (
     ROWS_SHOWN,
     design_document,
@@ -94,13 +94,16 @@ def round_(
 ) -> None:
     """Turn proportions into whole numbers.
 
-    FILE may also be a design that `solve --output design.json` wrote; it is not solved again. The efficiency is proven:
-    no proportions whatever need less than that share of the measurements for the same precision.
+    FILE may also be a problem over a region, whose settings are free to move, or a design that `solve --output design.json`
+    wrote; it is not solved again. The efficiency is proven: no proportions whatever need less than that share of the
+    measurements for the same precision.
 
     Exits with 0 when the proportions are certified to --tol and the counts keep every constraint, with 3 otherwise (counts and
     efficiency hold all the same).
     """
     import numpy as np
+
+    from convexdesign.problem.continuum import ContinuumProblem
 
     check_writable(output, "--output")
     check_writable(run_sheet, "--run-sheet")
@@ -110,6 +113,11 @@ def round_(
         raise InputError(f"--n {n}: give the number of measurements, at least 1")
     with watched("solve", None if progress else False):
         design = find_design(stated, tol)
+    if isinstance(design.problem, ContinuumProblem):
+        limited = (budget, min_counts, max_counts, groups, per_group, blocks)
+        if n is None or method != "auto" or any(value is not None for value in limited):
+            raise InputError("over a region runs are rounded by --n, --effort and --seed alone")
+        round_runs(design, n, effort, seed, output, run_sheet, as_json)
     limits: dict[str, Any] = {
         name: read_per_arm(stated, name, text, design.problem)
         for name, text in (("min_counts", min_counts), ("max_counts", max_counts))
@@ -142,6 +150,25 @@ def round_(
     )
 
 
+def round_runs(
+    design: Any, n: int, effort: str, seed: int, output: Path | None, run_sheet: Path | None, as_json: bool
+) -> NoReturn:
+    """n runs over a region, the settings free to move; ends the command."""
+    from convexdesign.cli import over_region
+
+    exact = design.round(n, effort=read_effort(effort), seed=seed)
+    if run_sheet is not None:
+        over_region.write_settings(exact.run_sheet(seed), run_sheet)
+    if output is not None and output.suffix.lower() == ".json":
+        exact.save(output)
+    elif output is not None:
+        over_region.write_settings(exact.points, output)
+    certified = design.status.name == "CERTIFIED"
+    document = over_region.exact_document(exact) | {"gap": design.gap, "certified": certified, "n": n}
+    respond(as_json, document, lambda: over_region.show_exact_design(exact))
+    raise typer.Exit(ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED)
+
+
 def read_effort(text: str) -> str | float:
     """Seconds where the text is a number, else the word as it is."""
     try:
@@ -166,17 +193,23 @@ def read_per_group(text: str) -> Any:
     return {name.strip(): one(number) for name, _, number in named}
 
 
-def find_design(stated: ProblemOptions, tol: float) -> Design:
+def find_design(stated: ProblemOptions, tol: float) -> Any:
     """The design saved in a .json file, or the best one for the problem stated."""
     from convexdesign.design import Design
     from convexdesign.solving import solve
 
     path = Path(stated.source)
     if path.suffix.lower() != ".json":
-        return solve(read_problem(stated), tol=tol)
+        return solve(read_stated(stated), tol=tol)
     extra = options_given(stated)
     if extra:
         raise InputError(f"{', '.join(extra)} cannot be combined with {path}, which holds its problem; leave them out")
+    from convexdesign.saved import read_document
+
+    if str(read_document(path).get("format", "")).endswith("over a region"):
+        from convexdesign.regions import RegionDesign
+
+        return RegionDesign.load(path)
     return Design.load(path)
 
 

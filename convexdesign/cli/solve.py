@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from convexdesign.cli import over_region as region_report
+from convexdesign.cli import report as list_report
 from convexdesign.cli.arguments import AsJson, ProblemOptions, Watched, option, with_problem_options
 from convexdesign.cli.completion import choices
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_picture, check_writable, save_picture
 from convexdesign.cli.output import respond, watched
-from convexdesign.cli.reading import read_problem
-from convexdesign.cli.report import design_document, show_design, write_per_arm
+from convexdesign.cli.reading import read_stated
+from convexdesign.cli.report import write_per_arm
 from convexdesign.errors import InputError
 
 __all__ = ["solve"]
@@ -71,20 +73,24 @@ def solve(
     Exits with 0 when the gap is proven to be within --tol and whole numbers keep every constraint, with 3 otherwise (the best
     design found is printed and written all the same).
     """
+    from convexdesign.problem.continuum import ContinuumProblem
     from convexdesign.solving import solve as solve_problem
 
     check_writable(output, "--output")
     check_picture(plot)
     if round_to is not None and round_to < 1:
         raise InputError(f"--round {round_to}: give the number of measurements, at least 1")
-    problem = read_problem(stated)
+    problem = read_stated(stated)
     how: dict[str, Any] = {"method": method, "tol": tol, "max_iter": max_iter, "time_limit": time_limit}
     with watched("solve", progress, time_limit):
-        design = solve_problem(problem, **how, formulation=formulation, backend=backend)
+        design: Any = solve_problem(problem, **how, formulation=formulation, backend=backend)
     with watched("round", progress):
         rounded = None if round_to is None else design.round(round_to)
+    over_region = isinstance(problem, ContinuumProblem)
     if output is not None and output.suffix.lower() == ".json":
         design.save(output)
+    elif output is not None and over_region:
+        region_report.write_settings(design.points if rounded is None else rounded.points, output)
     elif output is not None:
         columns = {"weight": design.weights} | ({} if rounded is None else {"count": rounded.counts})
         write_per_arm(design.problem, columns, output)
@@ -92,6 +98,7 @@ def solve(
         from convexdesign.plotting import new_axes
 
         save_picture(design.plot(new_axes()), plot)
-    respond(as_json, design_document(design, rounded), lambda: show_design(design, rounded))
-    kept = rounded is None or rounded.is_allowed
+    report: Any = region_report if over_region else list_report
+    respond(as_json, report.design_document(design, rounded), lambda: report.show_design(design, rounded))
+    kept = over_region or rounded is None or rounded.is_allowed
     raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" and kept else ExitCode.NOT_CERTIFIED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -25,7 +25,14 @@ from convexdesign.cli.arguments import (
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_picture, save_picture
 from convexdesign.cli.output import counted, print_line, print_table, respond, watched
-from convexdesign.cli.reading import read_judged, read_runs
+from convexdesign.cli.reading import (
+    find_problem,
+    options_advised,
+    options_given,
+    read_judged,
+    read_runs,
+    read_stated,
+)
 from convexdesign.cli.report import problem_document
 from convexdesign.errors import InputError
 
@@ -49,7 +56,12 @@ def verify(
     counts: Counts = None,
     design: ListedDesign = None,
     runs: Annotated[
-        Path | None, option("--runs", metavar="CSV", help="A run sheet, one row a run, as round --run-sheet writes it.")
+        Path | None,
+        option(
+            "--runs",
+            metavar="CSV",
+            help="A run sheet, one row a run, as round --run-sheet writes it; over a region a table of settings.",
+        ),
     ] = None,
     column: Column = None,
     measure: MeasureOption = None,
@@ -88,6 +100,9 @@ def verify(
     for the precision this one reaches with 100. Both ends of the interval printed are proven. Files of --weights and
     --counts hold one column in the order of the arms, or arms (names, or indices from 0) and numbers; a --design lists points.
 
+    Of a problem over a region --runs takes the table of any program, a column a factor and a row a run: it is judged against
+    the best possible anywhere in the region, and every run that should move is told where to.
+
     Exits with 0 when the efficiency is known to 1e-4 and, with --tol, within it; with 3 otherwise, and where the weights
     break the problem's constraints on them.
     """
@@ -102,6 +117,12 @@ def verify(
         "tol": match_tol,
         "normalise": normalise,
     }
+    if runs is not None and is_over_region(stated):
+        if any(value is not None for value in (weights, counts, design, column, measure)) or add_points or normalise:
+            raise InputError("a problem over a region is judged by --runs alone: a table with a column for each factor")
+        if rigorous or precision:
+            raise InputError("--rigorous and --diagnostics are for lists of arms; over a region leave them out")
+        verify_runs(stated, runs, tol, plot, progress, as_json)
     if runs is None:
         problem, given = read_judged(stated, weights, counts, design, listed, add_points)
     elif weights is not None or counts is not None or design is not None:
@@ -133,6 +154,39 @@ def verify(
     if precision:
         found["diagnostics"] = diagnostics_document(result.diagnostics(noise_sd), effect)
     respond(as_json, found, show)
+    raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
+
+
+def is_over_region(stated: ProblemOptions) -> bool:
+    """Whether the source is a problem file, or a name in the library, that states a problem over a region."""
+    return (
+        Path(stated.source).suffix.lower() in ("", ".toml")
+        and not options_given(stated)
+        and find_problem(stated.source).is_over_region
+    )
+
+
+def verify_runs(
+    stated: ProblemOptions, runs: Path, tol: float | None, plot: Path | None, progress: bool | None, as_json: bool
+) -> NoReturn:
+    """A table of runs judged against the best possible anywhere in the region; ends the command."""
+    from convexdesign.cli import over_region
+    from convexdesign.verification import verify as verify_design
+
+    problem = read_stated(stated)
+    with options_advised():
+        given = over_region.read_run_table(problem, runs, stated.dialect)
+    with watched("verify", progress):
+        result: Any = verify_design(problem, **given)
+    low, high = result.efficiency_interval
+    known = high - low <= WIDEST_INTERVAL and result.is_allowed
+    good = tol is None or result.is_optimal(tol)
+    if plot is not None:
+        from convexdesign.plotting import new_axes
+
+        save_picture(result.plot(ax=new_axes()), plot)
+    document = over_region.verification_document(result, tol, known and good)
+    respond(as_json, document, lambda: over_region.show_verification(result, tol, good))
     raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
 
 

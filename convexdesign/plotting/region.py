@@ -132,7 +132,12 @@ def region_data(design: Any, factors: Sequence[str] | None = None) -> RegionData
 
 
 def plot_region_design(
-    design: Any, factors: Sequence[str] | None = None, *, title: str | None = None, ax: Axes | None = None
+    design: Any,
+    factors: Sequence[str] | None = None,
+    *,
+    runs: tuple[Any, Floats] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """The settings of a design drawn over its region: of one factor on the curve of the sensitivity, of two on its surface.
 
@@ -145,6 +150,8 @@ def plot_region_design(
         The design.
     factors : sequence of str, optional
         One or two continuous factors to draw; the first ones by default.
+    runs : (sequence of int, array of shape (n, q)), optional
+        Pieces and coordinates of other runs, drawn as crosses.
     title : str, optional
         Above the axes.
     ax : matplotlib.axes.Axes, optional
@@ -170,6 +177,8 @@ def plot_region_design(
     """
     data = region_data(design, factors)
     ax = axes_or_new(ax, (7.0, 4.2) if len(data.factors) == 1 else (5.6, 4.4))
+    if runs is not None:
+        _crosses(design, data, runs, ax)
     return _curve(data, ax, title) if len(data.factors) == 1 else _surface(data, ax, title)
 
 
@@ -205,6 +214,16 @@ def _surface(data: RegionData, ax: Axes, title: str | None) -> Axes:
     if len(data.pieces) > 1:
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
     return finished(ax, data.factors[0], data.factors[1], grid="both", title=title, pad=26)
+
+
+def _crosses(design: Any, data: RegionData, runs: tuple[Any, Floats], ax: Axes) -> None:
+    """Other runs where they are: of one factor at the height of the sensitivity there."""
+    where, x = np.asarray(runs[0], dtype=np.intp), runs[1]
+    place = [design.problem.region.names.index(name) for name in data.factors]
+    along = x[:, place[0]]
+    image = design.problem.frame.rows(where, x) @ design.certificate.vectors.B.T
+    up = x[:, place[1]] if len(place) > 1 else np.einsum("ij,ij->i", image, image) / design.problem.prices(x)
+    ax.scatter(along, up, marker="x", s=60, color=OKABE_ITO["vermillion"], linewidth=1.6, zorder=5, label="runs")
 
 
 def _markers(data: RegionData, ax: Axes, x: Floats, y: Floats) -> None:

@@ -72,6 +72,10 @@ def write_certificate(
     if weights is not None and counts is not None:
         raise InputError("give weights or counts, not both")
     file, path = load_problem(problem), to_path(certificate, "certificate")
+    if file.is_over_region:
+        raise InputError(
+            f"{file.path}: certificate files are of lists of arms; solve and verify prove bounds over regions"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate itself says what is proven
         design = solve(file.problem(), tol=TOL)

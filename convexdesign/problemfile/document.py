@@ -13,7 +13,17 @@ from convexdesign.errors import InputError
 from convexdesign.files import check_nesting, read_regular
 from convexdesign.problem.kinds import COMMON, KINDS
 
-__all__ = ["FIELDS", "Document", "FileRef", "Inequalities", "Reference", "depth", "parse"]
+__all__ = [
+    "FIELDS",
+    "Document",
+    "FileRef",
+    "Inequalities",
+    "Reference",
+    "check_kind_name",
+    "checked",
+    "depth",
+    "read_toml",
+]
 
 # The fields of every kind beside arms; all but Sigma are keywords of the DesignProblem constructors.
 FIELDS = (*COMMON, "existing_runs", "Sigma", "inequalities")
@@ -179,8 +189,8 @@ class Document(_Strict):
 _ALWAYS = frozenset(["title", "statement", "kind", "arms", "arm_names", "model", "reference", *FIELDS])
 
 
-def parse(path: Path) -> Document:
-    """Read and check one TOML file. Raises InputError naming the file, the field and the remedy."""
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of one TOML file. Raises InputError naming the file and what is wrong in it."""
     content = read_regular(path, "a TOML file")
     try:
         data = tomllib.loads(content.decode("utf-8-sig"))
@@ -193,6 +203,11 @@ def parse(path: Path) -> Document:
     except (ValueError, RecursionError, MemoryError) as error:  # integers of thousands of digits, brackets without end
         raise InputError(f"{path} is no problem file: {type(error).__name__}, {str(error)[:200]}") from None
     check_nesting(data, path)
+    return data
+
+
+def checked(path: Path, data: dict[str, Any]) -> Document:
+    """The content of a problem file, field by field. Raises InputError naming the file, the field and the remedy."""
     _check_kind(path, data)
     try:
         document = Document.model_validate(data)
@@ -201,7 +216,8 @@ def parse(path: Path) -> Document:
     return document
 
 
-def _check_kind(path: Path, data: dict[str, Any]) -> None:
+def check_kind_name(path: Path, data: dict[str, Any]) -> str:
+    """The kind, which must be one of the table."""
     name = data.get("kind")
     if not isinstance(name, str):
         found = "is missing" if name is None else f"must be text, got {_shown(name)}"
@@ -210,6 +226,11 @@ def _check_kind(path: Path, data: dict[str, Any]) -> None:
         close = get_close_matches(name, KINDS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         raise InputError(f"{path}: kind {_shown(name)} is unknown{hint} The kinds are {', '.join(KINDS)}")
+    return name
+
+
+def _check_kind(path: Path, data: dict[str, Any]) -> None:
+    name = check_kind_name(path, data)
     kind = KINDS[name]
     allowed = {*_ALWAYS, *kind.needs, *kind.takes} | ({"item_names"} if "items" in kind.takes else set())
     for field in data:

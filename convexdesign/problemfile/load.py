@@ -26,10 +26,11 @@ from convexdesign.arms.labels import (
 from convexdesign.arms.read import LabelledVectors, column_or_numbers, read_arms, read_rows
 from convexdesign.errors import InputError
 from convexdesign.features.model import model_matrix
-from convexdesign.problem import DesignProblem
+from convexdesign.problem.continuum import Continuum
 from convexdesign.problem.kinds import KINDS
 from convexdesign.problem.psd import read_square
-from convexdesign.problemfile.document import FIELDS, ColumnRef, Document, FileRef, Reference, depth, parse
+from convexdesign.problemfile.document import FIELDS, ColumnRef, Document, FileRef, Reference, checked, depth, read_toml
+from convexdesign.problemfile.over_region import is_over_region, read_over_region
 from convexdesign.tables import read_table, read_vector
 from convexdesign.tables.factors import Factors, read_factors
 from convexdesign.tables.table import stored_array
@@ -52,8 +53,8 @@ class ProblemFile:
         What it says in words.
     kind : str
         A key of `KINDS`.
-    arms : LabelledVectors
-        Values (n, d), for r responses (n, d, r), and names.
+    arms : LabelledVectors or Curve
+        Values (n, d), for r responses (n, d, r), and names; or a model over a region.
     inputs : mapping
         The other keywords of the DesignProblem constructor of this kind, in the units of the file (noise_variance is a
         VARIANCE).
@@ -67,7 +68,7 @@ class ProblemFile:
     title: str
     statement: str
     kind: str
-    arms: LabelledVectors
+    arms: Any
     inputs: Mapping[str, Any]
     reference: Reference | None
     Sigma: Floats | None = None
@@ -77,12 +78,17 @@ class ProblemFile:
         """The file's name without its ending."""
         return self.path.stem
 
-    def problem(self) -> DesignProblem:
+    @property
+    def is_over_region(self) -> bool:
+        """Whether the arms are a model over a region and no list."""
+        return isinstance(self.arms, Continuum)
+
+    def problem(self) -> Any:
         """The problem, to be solved.
 
         Returns
         -------
-        DesignProblem
+        DesignProblem or RegionProblem
             Of the file's kind.
 
         Raises
@@ -108,7 +114,10 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     text, or as a table { file = "arms.csv", decimal = "," } with the arguments of `read_table`); so are numbers per
     arm. With [model] and its formula the files of arms, items, targets, region and existing_runs hold settings of
     factors, numbers per arm and arm_names may be columns of the table of arms ({ column = "price" }), and direction,
-    theta and interest name terms. [reference] may state the known value, its tolerance, provenance and source.
+    theta and interest name terms. With [model] and [region] and no arms the problem is over a region: shapes (box,
+    ball, simplex, polytope, levels) and conditions (where); the model is a formula, perhaps with link and theta, or
+    nonlinear with theta; noise_variance and costs may be expressions of the factors. [reference] may state the known
+    value, its tolerance, provenance and source.
 
     Parameters
     ----------
@@ -132,7 +141,11 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     DesignProblem(xy-allocation: 3 arms in R^2, 3 targets, noise per arm)
     """
     path = to_path(path)
-    document = parse(path)
+    data = read_toml(path)
+    if is_over_region(data):
+        stated, curve, given = read_over_region(path, data)
+        return ProblemFile(path, stated.title, stated.statement.strip(), stated.kind, curve, given, stated.reference)
+    document = checked(path, data)
     read = _Reader(path, None if document.model is None else document.model.formula)
     arms = read.arms(document.arms, document.arm_names)
     n, d = arms.n, arms.d

@@ -141,6 +141,23 @@ class RegionVerification:
         table["distance"] = far[row, column]
         return table
 
+    def plot(self, ax: Any = None) -> Any:
+        """The runs, as crosses, over the region with the best design.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+        """
+        from convexdesign.plotting import plot_region_design
+
+        return plot_region_design(self.reference, runs=(self.where, self.x), ax=ax)
+
     def summary(self) -> str:
         """The judgement in a few lines of text.
 

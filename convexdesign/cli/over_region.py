@@ -1,0 +1,197 @@
+"""Designs over regions, and judgements on run tables, as JSON documents, as text, and as files of settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convexdesign.cli.output import at_least, counted, print_line, print_table
+from convexdesign.cli.report import ROWS_SHOWN, verdict
+from convexdesign.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from convexdesign.regions import RegionDesign, RegionExactDesign, RegionVerification
+
+__all__ = [
+    "design_document",
+    "exact_document",
+    "read_run_table",
+    "show_design",
+    "show_exact_design",
+    "show_verification",
+    "verification_document",
+    "write_settings",
+]
+
+# Rows are told one by one where to go.
+MOST_COUNT = 100_000
+
+
+def problem_document(problem: Any) -> dict[str, Any]:
+    """What was solved."""
+    region = problem.region
+    return {
+        "kind": problem.kind.replace("_", "-"),
+        "model": problem.curve.model.text,
+        "terms": list(problem.curve.terms),
+        "factors": list(region.factors),
+        "dimension": problem.curve.d,
+    }
+
+
+def design_document(design: RegionDesign, rounded: RegionExactDesign | None = None) -> dict[str, Any]:
+    """The design and what is proven of it; names as in Python."""
+    c = design.certificate
+    document = {
+        "problem": problem_document(design.problem),
+        "status": design.status.name,
+        "certified": design.status.name == "CERTIFIED",
+        "value": design.value,
+        "bound": design.bound,
+        "gap": design.gap,
+        "tol": design.tol,
+        "proof": c.kind,
+        "degree": c.degree,
+        "settings": design.problem.region.table(design.where, design.x),
+        "weights": design.weights,
+        "seconds": design.stats.seconds,
+    }
+    return document if rounded is None else document | {"rounded": exact_document(rounded)}
+
+
+def exact_document(exact: RegionExactDesign) -> dict[str, Any]:
+    """Whole numbers of runs and how good they are."""
+    return {
+        "total": exact.total,
+        "settings": exact.problem.region.table(exact.where, exact.x),
+        "counts": exact.counts,
+        "value": exact.value,
+        "bound": exact.bound,
+        "efficiency": exact.efficiency,
+        "cost": exact.cost,
+    }
+
+
+def show_design(design: RegionDesign, rounded: RegionExactDesign | None = None) -> None:
+    """The design for a reader: what was solved, how good it is, and where to measure."""
+    problem, c = design.problem, design.certificate
+    print_line(f"{problem.kind.replace('_', '-')}: {counted(problem.curve.d, 'term')} over {problem.region!r}")
+    print_line(f"terms: {', '.join(problem.curve.terms)}")
+    print_line()
+    side = "upper bound" if c.criterion.maximised else "lower bound"
+    how = c.kind + (f" of degree {c.degree}" if c.degree else "")
+    print_line(f"{c.criterion.value_name:<16} {design.value:.8g}")
+    print_line(f"{side:<16} {design.bound:.8g} over the whole region, proven by {how}")
+    print_line(f"{'gap':<16} {verdict(design)}")  # type: ignore[arg-type]
+    print_line(f"{'seconds':<16} {design.stats.seconds:.3g}")
+    print_line()
+    show_table(design.points)
+    if rounded is not None:
+        print_line()
+        show_exact(rounded)
+        print_line()
+        show_table(rounded.points)
+
+
+def show_exact(exact: RegionExactDesign) -> None:
+    """How good whole numbers of runs are."""
+    name = exact.reference.certificate.criterion.value_name
+    unit = "run" if exact.problem.cost is None else "unit of cost"
+    print_line(f"{'runs':<16} {counted(exact.total, 'run')} at {counted(len(exact.counts), 'setting')}")
+    print_line(f"{'with counts':<16} {exact.value:.8g}: the {name} per {unit}")
+    if exact.problem.cost is not None:
+        print_line(f"{'total cost':<16} {exact.cost:.8g}")
+    print_line(
+        f"{'efficiency':<16} at least {at_least(exact.efficiency, 6)}, proven, against the best shares over the region"
+    )
+
+
+def show_exact_design(exact: RegionExactDesign) -> None:
+    """A plan of runs for a reader."""
+    print_line(f"{exact.problem.kind.replace('_', '-')}: {counted(exact.problem.curve.d, 'term')}")
+    print_line()
+    show_exact(exact)
+    print_line()
+    show_table(exact.points)
+
+
+def show_table(points: pandas.DataFrame) -> None:
+    """Settings for a reader, the first of very many."""
+    columns = [str(name) for name in points.columns]
+    rows = [tuple(cell(value) for value in row) for row in points.head(ROWS_SHOWN).itertuples(index=False)]
+    print_table(columns, rows, left=tuple(name for name in columns if points[name].dtype.kind not in "fiu"))
+    if len(points) > ROWS_SHOWN:
+        print_line(f"and {len(points) - ROWS_SHOWN} more settings; --output writes all")
+
+
+def cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def write_settings(points: pandas.DataFrame, path: Path) -> None:
+    """A row for each setting, numbers to the last digit; `verify --runs` reads it back."""
+    from convexdesign.files import write_text
+
+    write_text(path, points.to_csv(index=False, lineterminator="\n"))
+
+
+def read_run_table(problem: Any, path: Path, dialect: dict[str, Any]) -> dict[str, Any]:
+    """The runs of a CSV file for `verify`: a row a run, or a column count or weight for how often each row counts.
+
+    Columns that are no factors (run, replicate, answers) are passed over.
+    """
+    import pandas
+
+    from convexdesign.tables.factors import read_factors
+
+    table = read_factors(path, unique=False, **dialect)
+    columns = {name.strip(): values for name, values in table.columns.items()}
+    factors = problem.region.factors
+    missing = [name for name in factors if name not in columns and name not in dict(problem.region.eliminated)]
+    if missing:
+        raise InputError(
+            f"{path}: the runs have no column {missing[0]!r}; they need {', '.join(factors)}, as the problem calls them"
+        )
+    runs = pandas.DataFrame({name: columns[name] for name in factors if name in columns})
+    if "count" in columns and "count" not in factors:
+        counts = columns["count"]
+        for k, number in enumerate(counts):
+            if not (isinstance(number, float) and 0 <= number == int(number) <= MOST_COUNT):
+                raise InputError(f"{path}: count in row {k} is {number!r}; counts are whole numbers of runs")
+        return {"runs": runs.loc[runs.index.repeat([int(number) for number in counts])].reset_index(drop=True)}
+    if "weight" in columns and "weight" not in factors:
+        return {"runs": runs, "weights": columns["weight"]}
+    return {"runs": runs}
+
+
+def verification_document(result: RegionVerification, tol: float | None, certified: bool) -> dict[str, Any]:
+    """The judgement as data."""
+    low, high = result.efficiency_interval
+    moves = result.moves()
+    return {
+        "problem": problem_document(result.reference.problem),
+        "value": result.value,
+        "bound": result.lower_bound,
+        "efficiency": result.efficiency,
+        "efficiency_interval": [low, high],
+        "tol": tol,
+        "optimal": result.is_optimal(1e-6 if tol is None else tol),
+        "outside": result.outside.tolist(),
+        "proof": result.reference.certificate.kind,
+        "certified": certified,
+        "moves": moves.to_dict("records"),
+        "best": {
+            "settings": result.reference.problem.region.table(result.reference.where, result.reference.x),
+            "weights": result.reference.weights,
+        },
+    }
+
+
+def show_verification(result: RegionVerification, tol: float | None, good: bool) -> None:
+    """The judgement for a reader, with what should move where."""
+    print_line(result.summary())
+    if tol is not None:
+        gap = 1.0 / result.efficiency - 1.0 if result.efficiency > 0 else float("inf")
+        print_line(f"{'gap':<16} {gap:.1e}: {'within' if good else 'NOT within'} the tolerance {tol:.1e}")

@@ -1,0 +1,231 @@
+"""Problem files over a region: [model] and [region] in place of arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from convexdesign.errors import InputError
+from convexdesign.problem.kinds import KINDS
+from convexdesign.problemfile.document import Reference, check_kind_name
+from convexdesign.regions import Model, Region
+from convexdesign.tables.factors import read_factors
+
+__all__ = ["ModelOverRegion", "RegionDocument", "RegionTable", "is_over_region", "read_over_region"]
+
+Number = int | float
+# A column for each factor, or the path of a CSV file of such columns.
+Settings = dict[str, list[Number | str]] | str
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Ball(_Strict):
+    """All settings within a distance of a centre: names alone for a centre of zeros."""
+
+    centre: list[str] | dict[str, float]
+    radius: float = 1.0
+
+
+class Simplex(_Strict):
+    """Proportions that sum to one."""
+
+    names: list[str]
+    lower: float | dict[str, float] = 0.0
+    upper: float | dict[str, float] = 1.0
+
+
+class Polytope(_Strict):
+    """All x with A x <= b."""
+
+    A: list[list[float]]
+    b: list[float]
+    names: list[str] | None = None
+
+
+class RegionTable(_Strict):
+    """Where the factors may be set: shapes of different factors, of which all combinations are meant, and conditions."""
+
+    box: dict[str, list[float]] | None = None
+    ball: Ball | None = None
+    simplex: Simplex | None = None
+    polytope: Polytope | None = None
+    levels: dict[str, list[Number | str]] | None = None
+    where: str | list[str] | None = None
+
+    def region(self) -> Region:
+        """The region."""
+        parts = []
+        if self.levels:
+            parts.append(Region.levels(**self.levels))
+        if self.box:
+            parts.append(Region.box(**self.box))
+        if self.ball:
+            parts.append(Region.ball(self.ball.centre, self.ball.radius))
+        if self.simplex:
+            parts.append(Region.simplex(self.simplex.names, self.simplex.lower, self.simplex.upper))
+        if self.polytope:
+            parts.append(Region.polytope(self.polytope.A, self.polytope.b, self.polytope.names))
+        if not parts:
+            raise InputError("there is no shape; give box = { x = [-1, 1] }, ball, simplex, polytope or levels")
+        region = parts[0]
+        for part in parts[1:]:
+            region = region * part
+        if self.where:
+            region = region & Region.where(*([self.where] if isinstance(self.where, str) else self.where))
+        return region
+
+
+class ModelOverRegion(_Strict):
+    """A formula in Wilkinson's notation, with link and theta of a generalised linear model; or a nonlinear mean with theta."""
+
+    formula: str | None = None
+    link: str | None = None
+    family: str | None = None
+    theta: list[float] | dict[str, float] | None = None
+    nonlinear: str | None = None
+
+    def model(self) -> Model:
+        """The model."""
+        if (self.formula is None) == (self.nonlinear is None):
+            raise InputError("give exactly one of formula and nonlinear")
+        if self.nonlinear is not None:
+            if self.link is not None or self.family is not None:
+                raise InputError("link and family belong to a formula; a nonlinear mean takes theta alone")
+            if not isinstance(self.theta, dict):
+                raise InputError("nonlinear needs theta = { name = number }, the parameters with their values")
+            return Model.nonlinear(self.nonlinear, self.theta)
+        assert self.formula is not None
+        if self.link is None:
+            if self.theta is not None or self.family is not None:
+                raise InputError('theta and family belong to a link; give link = "logit", or leave them out')
+            return Model.formula(self.formula)
+        if not isinstance(self.theta, list):
+            raise InputError("a link needs theta = [..], the parameters in the order of the terms")
+        return Model.glm(self.formula, self.theta, self.link, self.family)
+
+
+class RegionDocument(_Strict):
+    """A problem file over a region as written."""
+
+    title: str = Field(min_length=1)
+    statement: str = ""
+    kind: str
+    model: ModelOverRegion
+    region: RegionTable
+    average_over: RegionTable | None = None
+    items: Settings | list[list[float]] | None = None
+    targets: Settings | list[list[float]] | None = None
+    direction: dict[str, float] | list[float] | str | None = None
+    interest: list[str] | list[int] | None = None
+    M: list[list[float]] | None = None
+    noise_variance: float | str | None = None
+    costs: float | str | None = None
+    prior_information: list[list[float]] | None = None
+    existing_runs: Settings | None = None
+    n_new: float | None = None
+    reference: Reference | None = None
+
+
+# Fields that every kind takes; the others belong to one.
+COMMON = ("noise_variance", "costs", "prior_information", "existing_runs", "n_new")
+OWN = ("items", "targets", "direction", "interest", "M")
+EXAMPLES: Mapping[str, str] = {
+    "targets": "targets = { x = [0.0, 2.0] }",
+    "direction": 'direction = "x**2"',
+    "interest": 'interest = ["x**2"]',
+    "M": "M = [[1.0, 0.0], [0.0, 1.0]]",
+    "region": "[region] with box = { x = [-1, 1] }",
+    "model": '[model] with formula = "1 + x + x**2"',
+    "title": 'title = "..."',
+}
+
+
+def is_over_region(data: Mapping[str, Any]) -> bool:
+    """Whether a file states a problem over a region: a model and no arms."""
+    return "arms" not in data and isinstance(data.get("model"), dict)
+
+
+def read_over_region(path: Path, data: dict[str, Any]) -> tuple[RegionDocument, Any, dict[str, Any]]:
+    """The document, the arms (a model over a region), and the other keywords of the constructor of its kind."""
+    check_kind_name(path, data)
+    try:
+        document = RegionDocument.model_validate(data)
+    except ValidationError as error:
+        raise InputError("\n".join(f"{path}: {line}" for line in _explained(error))) from None
+    kind = KINDS[document.kind]
+    own = {*kind.needs, *kind.takes}
+    for field in OWN:
+        if getattr(document, field) is not None and field not in own:
+            raise InputError(f"{path}: {field} does not belong to kind {document.kind!r}; remove it or change the kind")
+        if getattr(document, field) is None and field in kind.needs:
+            raise InputError(
+                f"{path}: {field} is missing; kind {document.kind!r} needs it, for example {EXAMPLES[field]}"
+            )
+    if document.average_over is not None and "region" not in own:
+        raise InputError(
+            f"{path}: average_over does not belong to kind {document.kind!r}; remove it or change the kind"
+        )
+    region = _guarded(path, "region", document.region.region)
+    curve = _guarded(path, "model", lambda: document.model.model().over(region))
+    inputs: dict[str, Any] = {}
+    for field in (*OWN, *COMMON):
+        given = getattr(document, field)
+        if given is None:
+            continue
+        if field == "direction" and isinstance(given, str):
+            given = {given: 1.0}
+        elif field in ("items", "targets", "existing_runs") and isinstance(given, str):
+            given = _guarded(path, field, partial(_columns, path.parent / given))
+        inputs[field] = given
+    if document.average_over is not None:
+        inputs["region"] = _guarded(path, "average_over", document.average_over.region)
+    return document, curve, inputs
+
+
+def _columns(path: Path) -> dict[str, Any]:
+    return dict(read_factors(path, unique=False).columns)
+
+
+def _guarded(path: Path, field: str, read: Any) -> Any:
+    """What `read` returns; errors begin with the file and the field."""
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(f"{path}: {field}: {error}") from None
+
+
+def _explained(error: ValidationError) -> list[str]:
+    """What is wrong, field by field, with the remedy; of the forms that a field may have the first one's."""
+    from difflib import get_close_matches
+
+    lines, seen = [], set()
+    for issue in error.errors(include_url=False):
+        loc = [str(part) for part in issue["loc"] if not (isinstance(part, str) and any(c in part for c in "[(,"))]
+        loc = [part for part in loc if part not in ("str", "float", "int")]
+        place = ".".join(loc)
+        if loc[0] in seen:
+            continue
+        seen.add(loc[0])
+        if issue["type"] == "missing":
+            lines.append(f"{place} is missing; add it" + (f": {EXAMPLES[place]}" if place in EXAMPLES else ""))
+        elif issue["type"] == "extra_forbidden":
+            owners: dict[str, type[BaseModel]] = {
+                "model": ModelOverRegion,
+                "region": RegionTable,
+                "average_over": RegionTable,
+                "reference": Reference,
+            }
+            fields = (RegionDocument if len(loc) == 1 else owners.get(loc[0], RegionTable)).model_fields
+            close = get_close_matches(loc[-1], fields, n=1, cutoff=0.5)
+            known = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(fields)}"
+            lines.append(f"{place} is no field of a problem over a region; {known}")
+        else:
+            lines.append(f"{place} is {str(issue['input'])[:100]!r}: {issue['msg'].lower()}")
+    return lines[:5]
