@@ -7,7 +7,11 @@ from convexdesign.criteria import oracle_of
 from convexdesign.problemfile import library, load_problem
 from convexdesign.solving import takes
 
-PROBLEMS = {path.stem: load_problem(path) for path in library()}
+EVERY = {path.stem: load_problem(path) for path in library()}
+PROBLEMS = {name: stated for name, stated in EVERY.items() if not stated.is_over_region}
+# Solved in tests/regions, where they take seconds.
+SLOW = {"ball-quadratic-d", "interval-cubic-e", "disc-quadratic-d", "simplex-scheffe-d"}
+REGIONS = {name: stated for name, stated in EVERY.items() if stated.is_over_region and name not in SLOW}
 TOL = 1e-7
 CLASSIC = ("frank-wolfe-vanilla", "frank-wolfe-away", "multiplicative")
 
@@ -54,6 +58,21 @@ def test_value_bound_and_status(name, method, formulation):
     slack = reference.tolerance * max(1.0, abs(reference.value))
     assert design.value == pytest.approx(reference.value, abs=slack)
     assert design.certificate.bound == pytest.approx(reference.value, abs=slack)
+
+
+@pytest.mark.parametrize("name", list(REGIONS))
+def test_value_and_bound_over_a_region(name):
+    stated = REGIONS[name]
+    reference = stated.reference
+    design = cd.solve(stated.problem())
+    assert design.status is cd.Status.CERTIFIED
+    slack = reference.tolerance * max(1.0, abs(reference.value))
+    assert design.value == pytest.approx(reference.value, abs=slack)
+    assert design.bound == pytest.approx(reference.value, abs=slack)
+    better = (
+        design.bound >= reference.value if design.certificate.criterion.maximised else design.bound <= reference.value
+    )
+    assert better or design.bound == pytest.approx(reference.value, rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::convexdesign.ConvergenceWarning")

@@ -146,6 +146,8 @@ class Reference(_Strict):
         Where it comes from.
     weights : list of float, optional
         An optimal design, where one is known (it need not be unique).
+    settings : dict, optional
+        Over a region, its settings, a column a factor.
     """
 
     value: float
@@ -153,6 +155,7 @@ class Reference(_Strict):
     provenance: Literal["closed-form", "published", "certified"]
     source: str = Field(min_length=1)
     weights: list[float] | None = None
+    settings: dict[str, list[float | str]] | None = None
 
 
 class Document(_Strict):

@@ -171,6 +171,8 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     reference = document.reference
     if reference is not None and reference.weights is not None and len(reference.weights) != n:
         raise InputError(f"{path}: reference.weights has {len(reference.weights)} entries; there are {n} arms")
+    if reference is not None and reference.settings is not None:
+        raise InputError(f"{path}: reference.settings are those of a problem over a region; weights follow the arms")
     Sigma = None if document.Sigma is None else read.square("Sigma", document.Sigma, arms)
     return ProblemFile(path, document.title, document.statement.strip(), document.kind, arms, inputs, reference, Sigma)
 

@@ -174,6 +174,11 @@ def read_over_region(path: Path, data: dict[str, Any]) -> tuple[RegionDocument, 
         )
     region = _guarded(path, "region", document.region.region)
     curve = _guarded(path, "model", lambda: document.model.model().over(region))
+    reference = document.reference
+    if reference is not None and (reference.weights is None) != (reference.settings is None):
+        raise InputError(
+            f"{path}: reference.weights and reference.settings say a design together; give both or neither"
+        )
     inputs: dict[str, Any] = {}
     for field in (*OWN, *COMMON):
         given = getattr(document, field)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionExactDesign", "judged", "round_over_region"]
 
+# Digits of a setting, of the width of the region.
+DIGITS = 8
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegionExactDesign:
@@ -210,7 +213,7 @@ def round_over_region(design: RegionDesign, n: int, effort: str | float = "quick
     search = WholeSearch(design.problem, np.asarray(design.where, dtype=np.intp), design.x, design.weights, n, rng)
     plan = search.best(effort)
     if plan is not None:
-        x = search.frame.unscaled(plan.u)
+        x = tidied(search, plan.where, search.frame.unscaled(plan.u))
         order = np.lexsort([*x.T[::-1], plan.where])
         exact = judged(design, plan.where[order], x[order], plan.counts[order])
         if exact.efficiency > 0:
@@ -219,6 +222,18 @@ def round_over_region(design: RegionDesign, n: int, effort: str | float = "quick
     raise InputError(
         f"no {n} runs were found that estimate what is asked; the model has {least} terms: give n >= {least}"
     )
+
+
+def tidied(search: WholeSearch, where: Indices, x: Floats) -> Floats:
+    """The coordinates to about eight digits of the region's width, where that stays inside: what a person can set."""
+    out = x.copy()
+    for k in range(search.q):
+        digits = DIGITS - int(np.floor(np.log10(search.frame.high[k] - search.frame.low[k])))
+        short = out.copy()
+        short[:, k] = np.round(out[:, k], digits)
+        ok = search.inside(where, search.frame.scaled(short))
+        out[ok] = short[ok]
+    return out
 
 
 def judged(design: RegionDesign, where: Indices, x: Floats, counts: Counts) -> RegionExactDesign:

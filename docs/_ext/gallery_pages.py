@@ -75,6 +75,16 @@ TOPICS = {
     "Prices, rations, and what is known already": (
         "basis-a-with-costs basis-g-with-costs two-arms-capped two-arms-followed-up two-means-with-information"
     ),
+    "Curves over a whole interval": (
+        "interval-quadratic-a interval-quartic-d interval-cubic-leading interval-cubic-extrapolation interval-cubic-e "
+        "interval-cubic-noise"
+    ),
+    "Surfaces and mixtures over a whole region": (
+        "square-quadratic-d cube-quadratic-d disc-quadratic-d ball-quadratic-d simplex-scheffe-d"
+    ),
+    "Doses, counts and kinetics over a whole range": (
+        "logistic-d logistic-slope probit-d cloglog-d poisson-d michaelis-menten-d emax-d exponential-d log-linear-d"
+    ),
     "Sensors": "boyd-vandenberghe-d boyd-vandenberghe-a boyd-vandenberghe-e",
     "Several responses from every run": "dose-two-responses-d dose-temperature-elsewhere",
     "Which arm is best": (
@@ -119,6 +129,8 @@ def entry(path: Path) -> Entry:
     design, printed = run(code)
     if design.status.name != "CERTIFIED":
         raise RuntimeError(f"{stated.name}: {design.status.name}, gap {design.gap:g}")
+    if stated.is_over_region:
+        return over_region(stated, design, code, printed)
     picture, thumbnail, alt = draw(stated, design)
     lines = [
         f"# {stated.title}",
@@ -167,6 +179,105 @@ def entry(path: Path) -> Entry:
     downloads = to_take_away(stated, design)
     return Entry(
         stated.name, stated.title, stated.kind, "\n".join(lines), picture, thumbnail, alt, design.value, downloads
+    )
+
+
+def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
+    """The page of a problem over a region: the settings found, drawn with the sensitivity where there are one or two factors."""
+    from convexdesign.plotting import new_axes
+
+    region = design.problem.region
+    ax = design.plot(new_axes((7.0, 4.2) if region.q == 1 else (6.0, 4.6)))
+    picture, thumbnail = svg(ax.figure), small(ax.figure)
+    shown = "The sensitivity over the region, nowhere above its bound, and" if region.q < 3 else "The region with"
+    alt = f"{shown} the {len(design.weights)} settings that are measured."
+    latex = criterion_latex(stated.kind).replace(r"A(w)", r"A(\xi)").replace("_w", r"_\xi")
+    points = design.points
+    head = "| " + " | ".join(map(str, points.columns)) + " |"
+    rows = [
+        "| " + " | ".join(number(v) if not isinstance(v, str) else v for v in row) + " |" for row in points.to_numpy()
+    ]
+    words = stated.path.read_text(encoding="utf-8").split("[model]")[1].split("[reference]")[0]
+    lines = [
+        f"# {stated.title}",
+        "",
+        "```{div} statement",
+        typeset(stated.statement),
+        "```",
+        "",
+        f"This is the problem `{stated.name}` of the library, of the kind `{stated.kind}` over a whole region:",
+        "",
+        f"$$ {latex}, \\qquad A(\\xi) = \\int f(x)f(x)^\\top d\\xi(x) $$",
+        "",
+        "## The design",
+        "",
+        f"```{{image}} {stated.name}.svg",
+        f":alt: {alt}",
+        ":align: center",
+        "```",
+        "",
+        *answer(stated, design),
+        "",
+        head,
+        "|" + "---|" * len(points.columns),
+        *rows[:WEIGHTS_SHOWN],
+        "",
+        f"The bound holds over the whole region; it is proven by {design.certificate.kind}.",
+        "",
+        "## The data",
+        "",
+        "```toml",
+        f"[model]{words}".rstrip(),
+        "```",
+        "",
+        "## Solve it",
+        "",
+        "```python",
+        code,
+        "```",
+        "",
+        "```text",
+        printed.rstrip(),
+        "```",
+        "",
+        "On the command line:",
+        "",
+        "```console",
+        f"$ convexdesign solve {stated.name}",
+        steady(output_of(f"convexdesign solve {stated.name}")),
+        "```",
+        "",
+    ]
+    downloads = files_of(f"gallery/{stated.name}", text_over_region(stated, latex), stated.path.parent)
+    downloads[f"{stated.name}.csv"] = str(points.to_csv(index=False, lineterminator="\n"))
+    return Entry(
+        stated.name, stated.title, stated.kind, "\n".join(lines), picture, thumbnail, alt, design.value, downloads
+    )
+
+
+def text_over_region(stated: Any, latex: str) -> str:
+    """The notebook of a problem over a region."""
+    code = CODE.format(name=stated.name).replace(f'find("{stated.name}")', f'"{stated.path.name}"')
+    return "\n".join(
+        [
+            "---",
+            "file_format: mystnb",
+            "---",
+            f"# {stated.title}",
+            "",
+            stated.statement.strip(),
+            "",
+            f"$$ {latex} $$",
+            "",
+            *cell(code.replace("import find, load_problem", "import load_problem")),
+            "Where it measures, and a picture.",
+            "",
+            *cell("print(design.points.to_string(index=False))"),
+            *cell("design.plot();"),
+            "A plan of whole numbers of runs, its settings free to move.",
+            "",
+            *cell("print(design.round(2 * problem.curve.d))"),
+        ]
     )
 
 
@@ -251,8 +362,9 @@ def criterion_latex(kind: str) -> str:
 
 def answer(stated: Any, design: Any) -> list[str]:
     """The certified value beside the known one."""
-    side = "at most" if design.problem.criterion.maximised else "at least"
-    word = VALUE_WORDS.get(design.problem.criterion.name, design.problem.criterion.about)
+    criterion = design.certificate.criterion if stated.is_over_region else design.problem.criterion
+    side = "at most" if criterion.maximised else "at least"
+    word = VALUE_WORDS.get(criterion.name, criterion.about)
     lines = [
         f"| | {word} |",
         "|---|---|",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from convexdesign.criteria import oracle_of
 from convexdesign.problem import canonicalise
@@ -34,10 +35,15 @@ def problems() -> list[str]:
     rows = []
     for stated in map(load_problem, library()):
         arms, reference = stated.arms, stated.reference
-        size = f"{arms.n} | {arms.d}" + (f", {arms.how_many}" if arms.responses > 1 else "")
+        size = f"region | {arms.d}" if stated.is_over_region else size_of(arms)
         known = " | " if reference is None else f"{reference.value:.9g} | {reference.provenance}"
         rows.append(f"| [{stated.name}]({stated.path.name}): {stated.title} | {stated.kind} | {size} | {known} |")
     return rows
+
+
+def size_of(arms: Any) -> str:
+    """How many arms, and in how many dimensions."""
+    return f"{arms.n} | {arms.d}" + (f", {arms.how_many}" if arms.responses > 1 else "")
 
 
 def kinds() -> list[str]:
@@ -50,7 +56,8 @@ def kinds() -> list[str]:
 
 def formulations(kind: str) -> list[str]:
     """Those that some problem of this kind in the library has."""
-    examples = [stated.problem() for stated in map(load_problem, library()) if stated.kind == kind]
+    stated = [file for file in map(load_problem, library()) if file.kind == kind and not file.is_over_region]
+    examples = [file.problem() for file in stated]
     found = {name for problem in examples for name in oracle_of(problem).formulations(canonicalise(problem))}
     return [name for name in oracle_of(examples[0]).formulation_names if name in found]
 

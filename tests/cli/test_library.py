@@ -14,7 +14,8 @@ def test_problems_lists_every_file_of_the_library(cli):
     for entry in listed:
         file = load_problem(entry["path"])
         assert entry["kind"] == file.kind
-        assert (entry["n_arms"], entry["dimension"]) == file.arms.values.shape[:2]
+        size = (None, file.arms.d) if file.is_over_region else file.arms.values.shape[:2]
+        assert (entry["n_arms"], entry["dimension"]) == size
         if file.reference is not None:
             assert entry["value"] == file.reference.value
 

@@ -13,8 +13,10 @@ from convexdesign import instances
 from convexdesign.features import phi
 from convexdesign.problemfile import find, library, load_problem
 from convexdesign.problemfile.document import Document
+from convexdesign.problemfile.over_region import RegionDocument
 
-FILES = library()
+FILES = [path for path in library() if not load_problem(path).is_over_region]
+REGIONS = [path for path in library() if load_problem(path).is_over_region]
 
 
 def stated(name):
@@ -93,7 +95,7 @@ def criterion_value(file, A, X, Y):
     return q.mean() if file.kind == "i-optimal" else q.max()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", library(), ids=lambda path: path.stem)
 def test_every_file_is_complete(path):
     file = load_problem(path)
     assert file.reference is not None
@@ -102,7 +104,11 @@ def test_every_file_is_complete(path):
     assert math.isfinite(file.reference.value)
     assert len(file.reference.source) > 20
     assert file.reference.tolerance <= 1e-5
-    assert file.problem().n_arms == file.arms.values.shape[0]
+    if file.is_over_region:
+        assert file.reference.settings is not None
+        assert file.problem().region.contains(file.reference.settings).all()
+    else:
+        assert file.problem().n_arms == file.arms.values.shape[0]
 
 
 WITH_WEIGHTS = [path for path in FILES if "weights" in tomllib.loads(path.read_text("utf-8"))["reference"]]
@@ -115,6 +121,24 @@ def test_stated_weights_have_the_stated_value(path):
     assert w.min() >= 0
     assert w.sum() == pytest.approx(1, abs=1e-12)
     assert value_of(file, w) == pytest.approx(file.reference.value, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("path", REGIONS, ids=lambda path: path.stem)
+def test_settings_stated_over_a_region_have_the_stated_value(path):
+    file = load_problem(path)
+    known, problem = file.reference, file.problem()
+    w, curve = np.array(known.weights), file.arms
+    assert w.min() > 0
+    assert w.sum() == pytest.approx(1, abs=1e-12)
+    x = curve.region.coordinates(known.settings)[1]
+    F = curve.at(known.settings) * np.sqrt(curve.weights(0, x) / problem.prices(x))[:, None]
+    A = F.T @ (w[:, None] * F)
+    if file.kind == "c-optimal":
+        c = problem.fields["direction"]
+        value = c @ np.linalg.pinv(A, rcond=1e-12, hermitian=True) @ c
+    else:
+        value = criterion_value(file, A, F, F)
+    assert value == pytest.approx(known.value, rel=1e-8, abs=1e-8)
 
 
 CONSTRAINED = [p for p in FILES if {"min_weight", "max_weight", "inequalities"} & load_problem(p).inputs.keys()]
@@ -147,12 +171,12 @@ def test_index_is_current():
     text = page().read_text(encoding="utf-8")
     assert text == current(text)
     rows = [line for line in text.splitlines() if line.startswith("| [")]
-    assert [row.split("](")[0][3:] for row in rows] == [path.stem for path in FILES]
+    assert [row.split("](")[0][3:] for row in rows] == [path.stem for path in library()]
 
 
 def test_index_describes_every_field_and_its_example_loads(tmp_path):
     text = page().read_text(encoding="utf-8")
-    for field in Document.model_fields:
+    for field in (*Document.model_fields, *RegionDocument.model_fields):
         assert re.search(rf"\n\|[^|\n]*\b{field}\b[^|\n]*\|", text), field
     example = text.split("```toml\n")[1].split("```")[0]
     path = tmp_path / "example.toml"

@@ -1,0 +1,107 @@
+"""`solve`, `round` and `verify --runs` of problem files over regions: exit codes, documents, and what goes round in files."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+import convexdesign as cd
+
+MODEL = """
+title = "A curve for every batch"
+kind = "d-optimal"
+
+[model]
+formula = "1 + batch + x + x**2"
+
+[region]
+levels = { batch = ["A", "B"] }
+box = { x = [0, 10] }
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.toml"
+    path.write_text(MODEL)
+    return path
+
+
+def test_solve_says_and_writes_the_settings(cli, model, tmp_path):
+    result = cli("solve", model, "--json")
+    assert result.code == 0, result.err
+    document = json.loads(result.out)
+    assert document["certified"]
+    assert document["proof"] == "sum of squares"
+    assert sorted(set(document["settings"]["batch"])) == ["A", "B"]
+    assert cli("solve", model, "--tol", "1e-16", "-o", tmp_path / "points.csv").code == 3
+    points = pandas.read_csv(tmp_path / "points.csv")
+    assert points["weight"].sum() == pytest.approx(1)
+    np.testing.assert_allclose(sorted(set(points["x"].round(3))), [0, 5, 10], atol=1e-2)
+    text = cli("solve", model).out
+    assert "proven by sum of squares" in text
+    assert "terms: 1, batch[B], x, x**2" in text
+
+
+def test_a_run_sheet_goes_round(cli, model, tmp_path):
+    result = cli("round", model, "--n", 8, "--run-sheet", tmp_path / "runs.csv", "-o", tmp_path / "plan.csv", "--json")
+    assert result.code == 0, result.err
+    plan = json.loads(result.out)
+    assert sum(plan["counts"]) == 8
+    for name in ("runs.csv", "plan.csv"):
+        judged = json.loads(cli("verify", model, "--runs", tmp_path / name, "--json").out)
+        assert judged["efficiency"] == pytest.approx(plan["efficiency"], abs=1e-6)
+        assert len(judged["moves"]) == 8
+    assert cli("verify", model, "--runs", tmp_path / "runs.csv", "--tol", 0.2).code == 0
+    assert cli("verify", model, "--runs", tmp_path / "runs.csv", "--tol", 1e-6).code == 3
+
+
+def test_a_saved_design_is_rounded_without_its_problem(cli, model, tmp_path):
+    assert cli("solve", model, "-o", tmp_path / "design.json").code == 0
+    result = cli("round", tmp_path / "design.json", "--n", 6)
+    assert result.code == 0, result.err
+    assert "6 runs" in result.out
+
+
+def test_verify_reads_tables_of_other_programs_and_says_what_should_move(cli, model, tmp_path):
+    path = tmp_path / "jmp.csv"
+    path.write_text("Pattern;batch;x;Yield\n+-;A;0;1,5\n++;A;4;2,5\n--;B;10;2\n-+;B;5;2\n00;A;10;1\n0-;B;0;3\n")
+    picture = tmp_path / "runs.png"
+    result = cli("verify", model, "--runs", path, "--delimiter", ";", "--decimal", ",", "--plot", picture)
+    assert result.code == 0, result.err
+    assert "1 of 6 should move" in result.out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    problem = cd.problemfile.load_problem(model).problem()
+    runs = {"batch": list("AABBAB"), "x": [0, 4, 10, 5, 10, 0]}
+    assert f"{cd.verify(problem, runs=runs).efficiency:.5f}" in result.out
+
+
+def test_runs_outside_the_region_are_named(cli, model, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("batch,x\nA,0\nA,5\nB,12\nB,0\nA,10\n")
+    result = cli("verify", model, "--runs", path)
+    assert result.code == 3
+    assert "rows 2 lie outside the region" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("verify", "{model}", "--runs", "{bad}"), "no column 'batch'"),
+        (("verify", "{model}", "--counts", "{bad}"), "states a problem over a region"),
+        (("verify", "{model}", "--runs", "{bad}", "--rigorous"), "leave them out"),
+        (("verify", "{model}", "--runs", "{bad}", "--column", "x"), "--runs alone"),
+        (("round", "{model}", "--budget", "3"), "--n, --effort and --seed alone"),
+        (("round", "{model}", "--n", "2"), "give n >= 4"),
+        (("solve", "{model}", "--method", "conic"), "method is not known"),
+        (("certify", "{model}", "{bad}"), "region"),
+        (("simulate", "{model}"), "over a region"),
+    ],
+)
+def test_what_cannot_be_done_over_a_region_is_refused(cli, model, tmp_path, arguments, message):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("x\n1\n")
+    result = cli(*(a.format(model=model, bad=bad) for a in arguments))
+    assert result.code == 2
+    assert message in result.err
