@@ -146,9 +146,9 @@ def read_run_table(problem: Any, path: Path, dialect: dict[str, Any]) -> dict[st
 
     from convexdesign.tables.factors import read_factors
 
-    table = read_factors(path, unique=False, **dialect)
-    columns = {name.strip(): values for name, values in table.columns.items()}
     factors = problem.region.factors
+    table = read_factors(path, unique=False, only={*factors, "count", "weight"}, **dialect)
+    columns = {name.strip(): values for name, values in table.columns.items()}
     missing = [name for name in factors if name not in columns and name not in dict(problem.region.eliminated)]
     if missing:
         raise InputError(

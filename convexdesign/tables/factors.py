@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from os import PathLike
 
@@ -43,12 +43,14 @@ def read_factors(
     decimal: str | None = None,
     encoding: str | None = None,
     unique: bool = True,
+    only: Collection[str] | None = None,
 ) -> Factors:
     """Read factor settings from a CSV file with a header, one setting a row.
 
     A column in which every cell is a number is numeric; one of text is categorical; a mixture is refused, and so are
     cells that look like numbers but are none with the decimal mark (a point, unless `decimal` says a comma). A first
-    column headed name, label, arm, run, id or not at all names the rows, each differently if `unique`. The delimiter is
+    column headed name, label, arm, run, id or not at all names the rows, each differently if `unique`. Columns that are not
+    among `only`, where that is given, are passed over, whatever they hold. The delimiter is
     found in the header.
 
     Raises InputError naming file, line and column.
@@ -62,10 +64,12 @@ def read_factors(
     path = to_path(path)
     if is_npy(path):
         raise InputError(f"{path} is an NPY file, whose columns have no names; give the factors as CSV with a header")
-    return read_text(path, encoding, lambda text: _read(text, delimiter, decimal, unique))
+    return read_text(path, encoding, lambda text: _read(text, delimiter, decimal, unique, only))
 
 
-def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -> Factors:
+def _read(
+    text: str, delimiter: str | None, decimal: str | None, unique: bool, only: Collection[str] | None = None
+) -> Factors:
     if decimal not in (None, ".", ","):
         raise InputError(f"decimal must be '.' or ',', got {decimal!r}")
     mark = decimal or "."
@@ -87,6 +91,8 @@ def _read(text: str, delimiter: str | None, decimal: str | None, unique: bool) -
         repeated = next((name for name, count in Counter(names).items() if count > 1 or not name), None)
         if repeated is not None and unique:
             raise InputError(f"the name {repeated!r} in the first column is empty or not unique; row names must differ")
+    if only is not None:
+        columns = {name: cells for name, cells in columns.items() if name.strip() in only}
     typed = {name: _typed(name, cells, lines, mark) for name, cells in columns.items()}
     return Factors(typed, columns, names)
 

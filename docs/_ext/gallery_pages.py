@@ -183,7 +183,7 @@ def entry(path: Path) -> Entry:
 
 
 def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
-    """The page of a problem over a region: the settings found, drawn with the sensitivity where there are one or two factors."""
+    """The page of a problem over a region: the settings found, drawn with the sensitivity of one or two factors."""
     from convexdesign.plotting import new_axes
 
     region = design.problem.region
@@ -197,7 +197,7 @@ def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
     rows = [
         "| " + " | ".join(number(v) if not isinstance(v, str) else v for v in row) + " |" for row in points.to_numpy()
     ]
-    words = stated.path.read_text(encoding="utf-8").split("[model]")[1].split("[reference]")[0]
+    words = stated.path.read_text(encoding="utf-8").split("\nkind = ")[1].split("[reference]")[0]
     lines = [
         f"# {stated.title}",
         "",
@@ -227,7 +227,7 @@ def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
         "## The data",
         "",
         "```toml",
-        f"[model]{words}".rstrip(),
+        f"kind = {words}".rstrip(),
         "```",
         "",
         "## Solve it",
@@ -292,7 +292,8 @@ def run(code: str) -> tuple[Any, str]:
 
 def steady(text: str) -> str:
     """The output of a command without its time, which differs at every build."""
-    kept = [line.split(" in ")[0] if line.startswith("method") else line for line in text.rstrip().splitlines()]
+    lines = [line for line in text.rstrip().splitlines() if not line.startswith("seconds")]
+    kept = [line.split(" in ")[0] if line.startswith("method") else line for line in lines]
     return "\n".join(kept)
 
 
