@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.criteria import oracle_of
+from convexdesign.criteria.swap_tables import swap_table
 from convexdesign.exact import per_pull
 from convexdesign.problem import Canonical
-from convexdesign.rounding.tables import swap_table
 from convexdesign.runs import described
 from convexdesign.typing import Counts
 

@@ -23,4 +23,5 @@ def names() -> None:
     assert_type(algorithm, MartingaleElimination)
     assert_type(cd.Experiment.create("study.db", algorithm), cd.Experiment)
     assert_type(cd.solve(cd.DesignProblem.g_optimal(instance.arms)), cd.Design)
+    assert_type(cd.DesignProblem.phi2_optimal(instance.arms, noise_variance=2.0), cd.DesignProblem)
     assert_type(cd.plotting.OKABE_ITO, dict[str, str])

@@ -31,6 +31,7 @@ from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import aligned, completed
 from convexdesign.criteria.smooth import CorrectiveSteps
+from convexdesign.criteria.swap_tables import SwapTable, TraceTable
 from convexdesign.dual_certificate import DualCertificate
 from convexdesign.errors import InputError
 from convexdesign.problem import Canonical, Criterion, DesignProblem
@@ -171,7 +172,7 @@ def summed_by_target(targets: Indices, vectors: Floats, count: int) -> tuple[Ind
 def moments_error(problem: DesignProblem, factor: Floats) -> float:
     """The share of |F'L|^2 that the rounding of L, M = LL', may amount to: for roots that had to be computed."""
     whole = float(np.linalg.norm(factor.T @ problem.contrast_matrix))
-    if problem.kind == "i-optimal":
+    if problem.stated.region is not None:
         size = np.linalg.norm(problem.contrast_matrix, axis=1)
         return 32 * inner_product(len(size)) * float(np.linalg.norm(np.abs(factor).T @ size)) / whole
     if problem.moments is not None:
@@ -218,6 +219,9 @@ class AverageVariance(MatrixCriterion):
         safe = np.where(det > SINGULAR, det, 1.0)
         change = (E_out[:, None] * (1.0 + K_into) - (1.0 - K_out)[:, None] * E_into - 2.0 * K * EK) / safe
         return np.where(det > SINGULAR, np.sum(C * self.Q) + change, np.inf)
+
+    def swap_table(self, arms: Floats, M: Floats, F: Floats) -> SwapTable:
+        return super().swap_table(arms, M, F) if are_groups(arms) else TraceTable(arms, F, self.Q)
 
     def projected(self, Q: Floats) -> AverageVariance | None:
         inside = Q.T @ self.Q @ Q

@@ -21,13 +21,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import as_groups, spread, stacked
 from convexdesign.typing import Floats
+
+if TYPE_CHECKING:
+    from convexdesign.criteria.swap_tables import SwapTable
 
 __all__ = [
     "OUTSIDE",
@@ -162,6 +165,25 @@ class MatrixCriterion(ABC):
             This one where it is cheap.
         """
         return self
+
+    def swap_table(self, arms: Floats, M: Floats, F: Floats) -> SwapTable:
+        """What follows a design from swap to swap.
+
+        Parameters
+        ----------
+        arms : array of shape (n, r) or (n, k, r)
+            What may be pulled.
+        M, F : array of shape (r, r)
+            The information of the design and a factor of its inverse.
+
+        Returns
+        -------
+        SwapTable
+            One that asks the criterion anew after every move, where it has no table of its own.
+        """
+        from convexdesign.criteria.swap_tables import RecomputedTable  # which knows criteria
+
+        return RecomputedTable(arms, M, F, self)
 
     def settles(self, M: Floats) -> bool:
         """Whether value(M) is also that of the criterion this one was restricted from.

@@ -37,6 +37,7 @@ from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import completed
 from convexdesign.criteria.smooth import CorrectiveSteps
+from convexdesign.criteria.swap_tables import DeterminantTable, SwapTable
 from convexdesign.dual_certificate import DualCertificate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.coordinates import amplification
@@ -360,6 +361,11 @@ class Volume(MatrixCriterion):
         ratio = np.where(good, top, 1.0) / np.where(good, det, 1.0)
         phi = np.exp(np.linalg.slogdet(inner)[1] / s)
         return np.where(good, phi * ratio ** (1.0 / s), np.inf)
+
+    def swap_table(self, arms: Floats, M: Floats, F: Floats) -> SwapTable:
+        if are_groups(arms):
+            return super().swap_table(arms, M, F)
+        return DeterminantTable(arms, M, F, self.L, self.value(M))
 
     def projected(self, Q: Floats) -> Volume | None:
         inside = Q.T @ self.L

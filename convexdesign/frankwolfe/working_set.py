@@ -12,7 +12,17 @@ from convexdesign.arms.groups import repeat_per_response, rows_of_arms, squared_
 from convexdesign.frankwolfe.symmetric import coordinates, symmetric_dimension
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Priced", "WorkingSet", "batch_size", "first_arms", "most_apart", "peaked", "spanning", "violators"]
+__all__ = [
+    "Priced",
+    "WorkingSet",
+    "apart_at",
+    "batch_size",
+    "first_arms",
+    "most_apart",
+    "peaked",
+    "spanning",
+    "violators",
+]
 
 
 # Candidates are compared in groups of so many times the limit, and never more of them in all: there may be many copies.
@@ -79,11 +89,16 @@ class WorkingSet:
         )
 
 
+def apart_at(gap: float) -> float:
+    """1 - |cos| between vectors that join a working set: far from the optimum one of a cluster speaks for all of it."""
+    return float(min(0.5, np.sqrt(max(gap, 0.0)) / 4.0))
+
+
 def violators(priced: Priced, level: float, limit: int, gap: float, factor: Floats | None = None) -> Indices:
     """Up to `limit` of the priced vectors above the level, largest first, leaving out any nearly parallel to one taken.
 
-    Nearly parallel means |cos| > 1 - sqrt(gap)/4 (at least 1/2) after the map by the factor (r, k): far from the optimum
-    one of a cluster speaks for all of it. Where too few would be left, as among many near-copies, less is asked for.
+    Nearly parallel means |cos| > 1 - `apart_at(gap)` after the map by the factor (r, k). Where too few would be left, as among
+    many near-copies, less is asked for.
     """
     above = np.flatnonzero(priced.values > level)
     if above.size > MOST_LOOKED_AT:
@@ -96,7 +111,7 @@ def violators(priced: Priced, level: float, limit: int, gap: float, factor: Floa
         # Groups are compared by the information they give, whose cosine is for single vectors that of these, squared.
         unit = coordinates(unit.T, responses=priced.responses).T
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    apart = min(0.5, np.sqrt(max(gap, 0.0)) / 4.0)
+    apart = apart_at(gap)
     taken = most_apart(unit, apart, limit)
     while taken.size < min(limit // 2, order.size) and apart > SAME:
         apart /= 10.0

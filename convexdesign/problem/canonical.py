@@ -199,7 +199,7 @@ def canonicalise(problem: DesignProblem) -> Canonical:
     found = _canonical(problem)
     entries = problem.arms.n * problem.arms.d
     most = MOST_AMPLIFICATION if entries <= MANY_ENTRIES else MOST_LARGE_AMPLIFICATION
-    if problem.kind == "variance-g-optimal" and (found.rank < problem.arms.d or _amplified(found) > most):
+    if problem.stated.lifted and (found.rank < problem.arms.d or _amplified(found) > most):
         found = _lifted_coordinates(problem, found)
     if _amplified(found) <= most:
         return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -248,7 +248,7 @@ class DesignProblem:
             )
         lifted = _lifted(rows)
         targets = VectorTargets(lifted.source, rows.names, noun="arm")
-        return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, Stated(rows))
+        return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, Stated(rows, lifted=True))
 
     @classmethod
     @takes_continuum
@@ -725,6 +725,12 @@ class DesignProblem:
         rows = read_arms(arms)
         targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
         return cls._make(kind, criterion, rows, targets, common, Stated(rows), np.eye(rows.d))
+
+    if TYPE_CHECKING:
+        # What criteria bring along is attached by `convexdesign.criteria`, where a type checker does not see it.
+
+        @staticmethod
+        def phi2_optimal(arms: ArrayLike | Any, **common: Unpack[Common]) -> DesignProblem: ...
 
     # ------------------------------------------------------- several problems
 

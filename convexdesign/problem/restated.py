@@ -55,7 +55,7 @@ def as_given(problem: DesignProblem, index: Indices) -> tuple[Floats, ...]:
     arms = _unscaled(problem.arms)
     if problem.prior is not None and problem.prior_rows is not None:
         index = np.append(index, _counted(problem))
-    lifted = problem.kind == "variance-g-optimal" and problem.arms.d == _lifted_width(problem)
+    lifted = problem.stated.lifted and problem.arms.d == _lifted_width(problem)
     parts: tuple[Floats, ...] = _in_parts(problem.stated.arms.source.take(index)) if lifted else (arms.take(index),)
     if problem.prior is None or problem.prior_rows is not None:
         return parts
@@ -103,7 +103,7 @@ def _lifted_image(rows: Floats, *, basis: Floats) -> Floats:
 def restate(problem: DesignProblem, basis: Floats) -> DesignProblem | None:
     """The problem in the coordinates W (d, r); None where its targets are of a kind that cannot be written in others."""
     lifted = None
-    if problem.kind == "variance-g-optimal":
+    if problem.stated.lifted:
         lifted = _mapped(problem.stated.arms.source, partial(_lifted_image, basis=basis), basis.shape[1])
     targets = _targets(problem.targets, basis, lifted)
     if targets is None:
@@ -168,8 +168,7 @@ def _sum_of_squares(rows: Arms) -> Floats:
 
 def _aim(other: DesignProblem, problem: DesignProblem, basis: Floats) -> Floats:
     """The contrast matrix L of the criterion in the new coordinates, from what it was made of where it was rounded."""
-    if problem.kind == "i-optimal":
-        assert problem.stated.region is not None
+    if problem.stated.region is not None:
         return root_of_moments(_rows(problem.stated.region.source, basis))
     if other.moments is not None:
         return np.asarray(psd_root(other.moments).T)

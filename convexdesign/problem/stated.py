@@ -16,7 +16,7 @@ class Stated:
     """The arguments by name, None where a kind does not take one or it was not given.
 
     noise_variance, costs and constraints are fields of the problem itself. A problem restated in other coordinates keeps what
-    it was stated with.
+    it was stated with. lifted is no argument: whether the problem's arms are phi(x) of the arms x given.
     """
 
     arms: LabelledVectors
@@ -34,8 +34,9 @@ class Stated:
     min_weight: Any = None
     max_weight: Any = None
     inequalities: tuple[Any, Any] | None = None
+    lifted: bool = False
 
     def arguments(self) -> dict[str, Any]:
         """Those that were given, by name: `KINDS[kind].constructor(**arguments)` makes the problem again."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "lifted"}
         return {name: value for name, value in named.items() if value is not None}

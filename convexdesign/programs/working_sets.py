@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from convexdesign.arms.groups import repeat_per_response, squared_norms
-from convexdesign.frankwolfe.working_set import most_apart, spanning
+from convexdesign.frankwolfe.working_set import apart_at, most_apart, spanning
 from convexdesign.problem import Canonical
 from convexdesign.typing import Floats, Indices
 
@@ -87,7 +87,7 @@ def first_targets(canonical: Canonical, factor: Floats, tuning: ConicTuning = CO
         return np.sort(canonical.problem.targets.worst(factor, tuning.few_targets)[0])
     index, _ = canonical.problem.targets.worst(factor, tuning.candidates)
     size = max(tuning.few_targets, 6 * canonical.rank)
-    chosen = diverse(canonical, factor, index, size, closeness=0.8)
+    chosen = diverse(canonical, factor, index, size, apart=0.2)
     if chosen.size < size / 2:
         # The worst of very many targets are all alike: take the extreme ones in directions all around.
         directions = np.random.default_rng(0).standard_normal((size - chosen.size, factor.shape[1], 1))
@@ -103,7 +103,7 @@ def violating_targets(
     index, values = canonical.problem.targets.worst(factor, tuning.candidates)
     above = index[values > level]
     size = max(tuning.few_targets, 2 * canonical.rank)
-    return diverse(canonical, factor, above, size, closeness=1.0 - np.sqrt(min(gap, 1.0)) / 4.0)
+    return diverse(canonical, factor, above, size, apart_at(gap))
 
 
 def violating_arms(sensitivity: Floats, level: float, rank: int, tuning: ConicTuning = CONIC) -> Indices:
@@ -113,11 +113,11 @@ def violating_arms(sensitivity: Floats, level: float, rank: int, tuning: ConicTu
     return order[sensitivity[order] > level]
 
 
-def diverse(canonical: Canonical, factor: Floats, index: Indices, size: int, closeness: float) -> Indices:
-    """Up to `size` of the targets, in the order given, none with |cos| above the closeness to one chosen before.
+def diverse(canonical: Canonical, factor: Floats, index: Indices, size: int, apart: float) -> Indices:
+    """Up to `size` of the targets, in the order given, none with |cos| > 1 - apart to one chosen before.
 
     Angles are those between F'v, in which equal lengths mean equal variances.
     """
     image = canonical.problem.targets.take(index) @ factor
     image /= np.maximum(np.linalg.norm(image, axis=1, keepdims=True), np.finfo(float).tiny)
-    return index[most_apart(image, 1.0 - closeness, size)]
+    return index[most_apart(image, apart, size)]

@@ -18,13 +18,13 @@ import numpy as np
 
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.exchange import inverse_factor
+from convexdesign.criteria.swap_tables import swap_table
 from convexdesign.problem import canonicalise
 from convexdesign.regions.ascent import ChebyshevFunctions
 from convexdesign.regions.problem import RegionProblem, values_of
 from convexdesign.regions.search import spread_points
 from convexdesign.rounding.apportionment import apportion
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.tables import swap_table
 from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = ["AMOUNTS", "Plan", "WholeSearch"]

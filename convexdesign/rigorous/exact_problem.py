@@ -73,7 +73,7 @@ def read_exactly(problem: DesignProblem) -> ExactProblem:
     if problem.responses > 1:
         raise InputError(SEVERAL_RESPONSES)
     # phi(x) may be held as rounded products; it is read from the arms as given.
-    lifted = problem.kind == "variance-g-optimal"
+    lifted = problem.stated.lifted
     arms = ExactRows(problem.stated.arms.source, lifted=True) if lifted else _rows(problem.arms)
     scale, no_target = None, None
     targets = problem.targets

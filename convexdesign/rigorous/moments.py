@@ -72,7 +72,7 @@ def read_moments(problem: DesignProblem, measured: Dependence | None, basis: Flo
     factor = _factor(matrix, dependence_of(rows, len(rows), basis)) if inside else None
     if factor is not None:
         return Moments(matrix, factor)
-    if problem.kind != "average-variance":
+    if problem.moments is None:
         return None
     return _nearest(problem.contrast_matrix, matrix, measured, INDEFINITE if inside else ROUNDING)
 
@@ -82,11 +82,10 @@ def _given(problem: DesignProblem) -> Any:
     from flint import fmpq_mat
 
     d = problem.arms.d
-    if problem.kind == "a-optimal":
-        return fmpq_mat(d, d, [int(a == b) for a in range(d) for b in range(d)])
-    if problem.kind == "i-optimal":
-        assert problem.stated.region is not None
+    if problem.stated.region is not None:
         return _second_moments(ExactRows(problem.stated.region.source))
+    if problem.stated.M is None:
+        return fmpq_mat(d, d, [int(a == b) for a in range(d) for b in range(d)])
     M = exact_rationals(np.asarray(problem.stated.M, dtype=float))
     return fmpq_mat([[(M[a][b] + M[b][a]) / 2 for b in range(d)] for a in range(d)])
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from convexdesign.arms.groups import as_groups
 from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor, value_on_range
+from convexdesign.criteria.swap_tables import ALL_PAIRS, SwapTable, swap_table
 from convexdesign.errors import InputError
 from convexdesign.rounding.cached_criterion import CachedCriterion
 from convexdesign.rounding.many_starts import Effort, Tell
@@ -23,7 +24,6 @@ from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.plans import Plans
 from convexdesign.rounding.ranged import on_range
 from convexdesign.rounding.rounded_design import Method, RoundedDesign
-from convexdesign.rounding.tables import ALL_PAIRS, SwapTable, swap_table
 from convexdesign.rounding.whole_program import best_by, nearest_plan
 from convexdesign.typing import Counts, Floats, Indices
 

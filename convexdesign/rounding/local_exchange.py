@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
+from convexdesign.criteria.swap_tables import ALL_PAIRS, shortlist
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.typing import Counts, Floats
 
@@ -15,9 +16,6 @@ __all__ = ["exchange"]
 # A swap must lower the criterion by a share of what one pull in N is worth, and by more than rounding.
 PROGRESS = 1e-3
 LEAST_PROGRESS = 1e-10
-# Arms on each side of a swap that are looked at first, and the number of pairs up to which all are.
-SHORTLIST = 20
-ALL_PAIRS = 10_000
 
 
 def exchange(
@@ -137,11 +135,7 @@ def _best_swap(
     into = np.flatnonzero(counts < bounds.upper)
     if out.size == 0 or into.size == 0:
         return None
-    # Worth of a pull: the derivative of the criterion, averaged over nearly worst targets.
-    G = criterion.cuts(F, SHORTLIST).mean(axis=0)
-    worth = ((arms @ G) * arms).reshape(len(arms), -1).sum(axis=1)
-    few_out = out[np.argsort(worth[out], kind="stable")[:SHORTLIST]]
-    few_into = into[np.argsort(-worth[into], kind="stable")[:SHORTLIST]]
+    few_out, few_into = shortlist(criterion, F, arms, out, into)
     found = _least(criterion, F, arms, few_out, few_into, below)
     shortened = few_out.size < out.size or few_into.size < into.size
     if found is None and shortened and out.size * into.size <= ALL_PAIRS:

@@ -17,8 +17,8 @@ import numpy as np
 
 from convexdesign.arms.groups import are_groups, as_groups
 from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
+from convexdesign.criteria.swap_tables import ALL_PAIRS, swap_table
 from convexdesign.rounding.count_limits import Limits
-from convexdesign.rounding.tables import ALL_PAIRS, swap_table
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["AMOUNTS", "Effort", "Tell", "search", "useful_arms"]

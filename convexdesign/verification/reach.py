@@ -132,12 +132,12 @@ def _wanted(problem: DesignProblem) -> tuple[Indices, Take] | None:
     targets = problem.targets
     if problem.criterion.on_range:
         return np.flatnonzero(problem.weight_set.allowed(problem.arms.n)), partial(_arms, problem)
-    if problem.kind == "variance-g-optimal":
+    if problem.stated.lifted:
         return np.arange(problem.arms.n), partial(_arms, problem)
     if isinstance(targets, PairTargets):
         items = ArrayArms(targets.items)
         return np.arange(items.n), partial(_differences, items, items.take(np.array([0]))[0])
-    if isinstance(targets, VectorTargets) and problem.kind != "average-variance":
+    if isinstance(targets, VectorTargets) and problem.moments is None:
         return np.arange(targets.m), partial(_differences, targets.source, targets.offset)
     return None
 
@@ -151,7 +151,7 @@ def _differences(source: Arms, offset: Floats | None, index: Indices, prime: int
 def _arms(problem: DesignProblem, index: Indices, prime: int) -> Counts:
     """The arms as given, modulo the prime, response by response: noise and costs change no span."""
     rows = residues(problem.stated.arms.source.take(index), prime)
-    return _phi(rows, prime) if problem.kind == "variance-g-optimal" else rows
+    return _phi(rows, prime) if problem.stated.lifted else rows
 
 
 def _phi(rows: Counts, prime: int) -> Counts:

@@ -28,9 +28,7 @@ def rounding_of(canonical: Canonical, at: Evaluation) -> float:
         return 0.0
     given = canonical.given
     size = np.linalg.svd(canonical.inverse @ at.factor, compute_uv=False)
-    rounded = given.kind == "variance-g-optimal" or any(
-        x is not None for x in (given.noise_variance, given.costs, given.prior)
-    )
+    rounded = given.stated.lifted or any(x is not None for x in (given.noise_variance, given.costs, given.prior))
     coordinates = canonical.plain if rounded else canonical
     magnified = amplification(coordinates.basis, coordinates.inverse) * float(size[0] / size[-1])
     if given.prior is not None:

@@ -114,7 +114,7 @@ def test_bounds_on_weights():
 def test_chosen_targets_differ_from_one_another():
     canonical = canonicalise(DesignProblem.xy_allocation(sphere(60, 4)))
     index, _ = canonical.problem.targets.worst(canonical.basis, 500)
-    chosen = working_sets.diverse(canonical, canonical.basis, index, 30, closeness=0.9)
+    chosen = working_sets.diverse(canonical, canonical.basis, index, 30, apart=0.1)
     assert chosen[0] == index[0]
     images = canonical.problem.targets.take(chosen) @ canonical.basis
     unit = images / np.linalg.norm(images, axis=1, keepdims=True)

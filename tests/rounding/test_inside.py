@@ -26,7 +26,7 @@ def test_the_best_plan_inside_is_found_and_proven(seed):
         assert round_inside(U, quotas, plans, criterion, method="auto") is None
         return
     best = min(textbook(criterion, (U * n[:, None]).T @ U) for n in every)
-    found = round_inside(U, quotas, plans, criterion, method="auto", effort=0.2)
+    found = round_inside(U, quotas, plans, criterion, method="auto")
     assert is_plan(plans, found.counts)
     assert found.value == pytest.approx(best, rel=1e-7)
     proven = round_inside(U, quotas, plans, criterion, method="optimal", effort=0.1, time_limit=5.0)
@@ -45,7 +45,7 @@ def test_a_plan_judged_by_what_it_gives_for_its_cost():
     best = min(
         textbook(criterion, (U * n[:, None]).T @ U) * (price @ n) for n in compositions(6, 5) if n[0] + n[1] <= 3
     )
-    found = round_inside(U, np.full(5, 6 / 5), plans, criterion, method="auto", effort=0.2)
+    found = round_inside(U, np.full(5, 6 / 5), plans, criterion, method="auto")
     assert found.value * (price @ found.counts) == pytest.approx(best, rel=1e-9)
 
 

@@ -7,7 +7,8 @@ With C = M^-1 and K = U C U', moving a pull from arm o to arm i changes
 
 so that U C, and with it every entry of K, is kept up to date at a cost of k r, without an inverse. Of D_s with interest L
 the determinant of L'CL is that of N'MN over that of M, up to a constant, N an orthonormal basis of what L leaves out: two such
-tables. For the average variance tr(CQ) also U E, E = CQC, is kept. Other criteria are asked anew after every move.
+tables. For the average variance tr(CQ) also U E, E = CQC, is kept. Other criteria are asked anew after every move: which table
+is its own, a criterion says by `MatrixCriterion.swap_table`.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from typing import Protocol
 
 import numpy as np
 
-from convexdesign.arms.groups import are_groups
-from convexdesign.criteria.average import AverageVariance
-from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
-from convexdesign.criteria.log_det import Volume
+from convexdesign.criteria.exchange import SINGULAR, MatrixCriterion, information, inverse_factor
 from convexdesign.typing import Counts, Floats, Indices
 
-__all__ = ["SwapTable", "swap_table"]
+__all__ = [
+    "ALL_PAIRS",
+    "DeterminantTable",
+    "RecomputedTable",
+    "SwapTable",
+    "TraceTable",
+    "shortlist",
+    "swap_table",
+]
 
-
-# A swap that multiplies det M by less than this is treated as making M singular.
-SINGULAR = 1e-9
 # Arms on each side of a swap that are looked at first where each swap is dear, and the pairs up to which all are.
 SHORTLIST = 20
 ALL_PAIRS = 10_000
@@ -58,14 +61,19 @@ def swap_table(
     if prior is not None:
         M = M + prior
     F = inverse_factor(M)
-    if F is None:
-        return None
-    plain = not are_groups(arms)
-    if plain and isinstance(criterion, Volume):
-        return _VolumeTable(arms, M, F, criterion)
-    if plain and isinstance(criterion, AverageVariance):
-        return _AverageTable(arms, F, criterion)
-    return _PlainTable(arms, M, F, criterion)
+    return None if F is None else criterion.swap_table(arms, M, F)
+
+
+def shortlist(
+    criterion: MatrixCriterion, F: Floats, arms: Floats, out: Indices, into: Indices
+) -> tuple[Indices, Indices]:
+    """The arms on each side of a swap that are worth looking at first; F (r, r) with M^-1 = FF'."""
+    # Worth of a pull: the derivative of the criterion, averaged over nearly worst targets.
+    G = criterion.cuts(F, SHORTLIST).mean(axis=0)
+    worth = ((arms @ G) * arms).reshape(len(arms), -1).sum(axis=1)
+    few_out = out[np.argsort(worth[out], kind="stable")[:SHORTLIST]]
+    few_into = into[np.argsort(-worth[into], kind="stable")[:SHORTLIST]]
+    return few_out, few_into
 
 
 class _Inverse:
@@ -103,14 +111,16 @@ class _Cheap:
         return out, into
 
 
-class _VolumeTable(_Cheap):
-    def __init__(self, arms: Floats, M: Floats, F: Floats, criterion: Volume):
-        r, self.s = criterion.L.shape
+class DeterminantTable(_Cheap):
+    """det(L'M^-1 L)^(1/s) for L (r, s), of arms with one response each; value: at M."""
+
+    def __init__(self, arms: Floats, M: Floats, F: Floats, L: Floats, value: float):
+        r, self.s = L.shape
         self.all = _Inverse(arms, F)
         self.rest: _Inverse | None = None
-        self.value = criterion.value(M)
+        self.value = value
         if self.s < r:
-            N = np.linalg.svd(criterion.L.T, full_matrices=True)[2][self.s :].T
+            N = np.linalg.svd(L.T, full_matrices=True)[2][self.s :].T
             G = inverse_factor(N.T @ M @ N)
             assert G is not None  # a compression of a matrix that is positive definite
             self.rest = _Inverse(arms @ N, G)
@@ -131,10 +141,12 @@ class _VolumeTable(_Cheap):
             self.rest.move(o, i)
 
 
-class _AverageTable(_Cheap):
-    def __init__(self, arms: Floats, F: Floats, criterion: AverageVariance):
+class TraceTable(_Cheap):
+    """tr(M^-1 Q), of arms with one response each."""
+
+    def __init__(self, arms: Floats, F: Floats, Q: Floats):
         self.all = _Inverse(arms, F)
-        self.Q = criterion.Q
+        self.Q = Q
         self.E = self.all.C @ self.Q @ self.all.C
         self.UE = arms @ self.E
         self.e = np.einsum("ij,ij->i", self.UE, arms)
@@ -158,7 +170,9 @@ class _AverageTable(_Cheap):
         self.e = np.einsum("ij,ij->i", self.UE, self.all.arms)
 
 
-class _PlainTable:
+class RecomputedTable:
+    """Of any criterion, which is asked anew after every move."""
+
     def __init__(self, arms: Floats, M: Floats, F: Floats, criterion: MatrixCriterion):
         self.arms, self.M, self.F, self.criterion = arms, M, F, criterion
         self.value = criterion.value(M)
@@ -174,9 +188,4 @@ class _PlainTable:
         self.F = self.F if F is None else F
 
     def shortlist(self, out: Indices, into: Indices) -> tuple[Indices, Indices]:
-        # Worth of a pull: the derivative of the criterion, averaged over nearly worst targets.
-        G = self.criterion.cuts(self.F, SHORTLIST).mean(axis=0)
-        worth = ((self.arms @ G) * self.arms).reshape(len(self.arms), -1).sum(axis=1)
-        few_out = out[np.argsort(worth[out], kind="stable")[:SHORTLIST]]
-        few_into = into[np.argsort(-worth[into], kind="stable")[:SHORTLIST]]
-        return few_out, few_into
+        return shortlist(self.criterion, self.F, self.arms, out, into)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from convexdesign.criteria.swap_tables import swap_table
 from convexdesign.rounding import AverageVariance, MatrixTargets, Minimax, Volume
-from convexdesign.rounding.tables import swap_table
 
 RNG = np.random.default_rng(4)
 ARMS = RNG.standard_normal((9, 4))
