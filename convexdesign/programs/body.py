@@ -114,7 +114,7 @@ class Body:
         none = sparse.csr_matrix((n, columns - n))
         extra = sparse.vstack(
             [
-                sparse.hstack([-sparse.diags_array(1.0 / unit), none, enough * eye]),
+                sparse.hstack([-sparse.diags(1.0 / unit), none, enough * eye]),
                 sparse.hstack([sparse.csr_matrix((n, columns)), eye]),
                 sparse.hstack([sparse.csr_matrix((n, columns)), -eye]),
             ]
@@ -129,7 +129,7 @@ class Body:
         form, S, n = self.form, self.scaling, self.form.n
         if not len(form.b):
             return []
-        own = sparse.csr_matrix(sparse.diags_array(S.size) @ form.A[:, :n])
+        own = sparse.csr_matrix(sparse.diags(S.size) @ form.A[:, :n])
         s = S.b - own @ w
         if self.lo.size > n:
             s = s - S.A[:, n:] @ cp.Variable(self.lo.size - n, name="auxiliary")
@@ -164,10 +164,10 @@ class Body:
         box, limits = self._box(cost.size)
         parts, rights = [box], [limits]
         if extra is not None and right is not None:
-            in_units = sparse.csr_matrix(extra @ sparse.diags_array(unit))
+            in_units = sparse.csr_matrix(extra @ sparse.diags(unit))
             size = np.asarray(abs(in_units).max(axis=1).todense()).ravel()
             size = np.where(size > 0, size, 1.0)
-            parts.append(sparse.csr_matrix(sparse.diags_array(1.0 / size) @ in_units))
+            parts.append(sparse.csr_matrix(sparse.diags(1.0 / size) @ in_units))
             rights.append((right - extra @ middle) / size)
         A = sparse.hstack([S.A, sparse.csr_matrix((S.A.shape[0], more)) if beside is None else beside])
         zero, rest = self.form.zero, self.form.cones

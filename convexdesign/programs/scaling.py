@@ -66,11 +66,11 @@ def _row_sizes(form: ConeForm, A: sparse.csr_matrix) -> Floats:
 
 
 def _by_columns(A: sparse.csr_matrix, factors: Floats) -> sparse.csr_matrix:
-    return sparse.csr_matrix(A @ sparse.diags_array(factors))
+    return sparse.csr_matrix(A @ sparse.diags(factors))
 
 
 def _by_rows(A: sparse.csr_matrix, factors: Floats) -> sparse.csr_matrix:
-    return sparse.csr_matrix(sparse.diags_array(factors) @ A)
+    return sparse.csr_matrix(sparse.diags(factors) @ A)
 
 
 def _power_of_two(x: Floats) -> Floats:
