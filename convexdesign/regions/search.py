@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import product
+from collections.abc import Callable, Iterator
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convexdesign.typing import Floats
+from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
     from convexdesign.regions.region import Region
 
-__all__ = ["inner_points", "maximise", "spread_points", "thinned"]
+__all__ = ["clusters", "inner_points", "maximise", "spread_points", "thinned"]
 
 Function = Callable[[Floats], Floats]
 # A full grid is as fine as this many points allow; the coarsest is used up to so many.
@@ -101,7 +101,7 @@ def maximise(
         return starts[:1], value(starts[:1])
     low, high = _limits(region)
     order = np.argsort(-value(starts), kind="stable")[: 40 * most]
-    x = thinned(starts[order], low, high, 0.01)[: 4 * most]
+    x = thinned(starts[order], low, high, 0.01, 4 * most)
     if climb is None:
         x = _in_box(value, x, low, high)
     else:
@@ -109,18 +109,35 @@ def maximise(
         x = np.vstack([found[region.inside(found, 0.0)], x])
     height = value(x)
     order = np.argsort(-height, kind="stable")
-    x = thinned(x[order], low, high, 1e-4 if climb is None else 1e-3)[:most]
+    x = thinned(x[order], low, high, 1e-4 if climb is None else 1e-3, most)
     return x, value(x)
 
 
-def thinned(x: Floats, low: Floats, high: Floats, distance: float) -> Floats:
-    """The rows in order without those closer to an earlier one than a share of the box."""
-    scaled = (x - low) / (high - low)
-    kept: list[int] = []
-    for k in range(len(x)):
-        if not kept or np.abs(scaled[kept] - scaled[k]).max(axis=1).min() > distance:
-            kept.append(k)
-    return x[kept]
+def thinned(x: Floats, low: Floats, high: Floats, distance: float, most: int | None = None) -> Floats:
+    """The rows in order, at most so many, without those closer to an earlier one than a share of the box."""
+    return x[apart((x - low) / (high - low), distance, most)]
+
+
+def apart(u: Floats, distance: float, most: int | None = None) -> Indices:
+    """Places of the rows in order, at most so many, without those within a distance of an earlier one in all coordinates."""
+    return np.array([near[0] for near in islice(clusters(u, distance), most)], dtype=np.intp)
+
+
+def clusters(u: Floats, distance: float) -> Iterator[Indices]:
+    """Around every row in order that is in no cluster yet the rows within a distance in all coordinates, itself first."""
+    from scipy.spatial import cKDTree
+
+    if not u.shape[1]:
+        yield from [np.arange(len(u))] if len(u) else []
+        return
+    tree, left = cKDTree(u), np.ones(len(u), dtype=bool)
+    for k in range(len(u)):
+        if left[k]:
+            left[k] = False
+            near = np.sort(np.array(tree.query_ball_point(u[k], distance, p=np.inf), dtype=np.intp))
+            near = near[left[near]]
+            left[near] = False
+            yield np.append(k, near)
 
 
 def _limits(region: Region) -> tuple[Floats, Floats]:

@@ -30,7 +30,7 @@ from convexdesign.regions.model import Curve
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.proof import RegionProver, SensitivityBound, likely_points
 from convexdesign.regions.region import Region
-from convexdesign.regions.search import Function, maximise, spread_points, thinned
+from convexdesign.regions.search import Function, clusters, maximise, spread_points, thinned
 from convexdesign.regions.sum_of_squares import UNIT, Bound
 from convexdesign.regions.symmetry import symmetry_mask
 from convexdesign.roundoff import value_error
@@ -296,21 +296,16 @@ def means(found: SearchOutcome, region: Region, distance: float, least: float) -
     """Clusters of settings around the heaviest, as their weighted means; those with less weight than `least` left out."""
     low, high = np.array(region.lower, dtype=float), np.array(region.upper, dtype=float)
     weights = found.design.weights
-    left = list(np.argsort(-weights, kind="stable")[: np.count_nonzero(weights > 1e-9)])
+    heavy = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights > 1e-9)]
     where, x = [], []
-    while left:
-        head = left[0]
-        near = [
-            k
-            for k in left
-            if found.where[k] == found.where[head]
-            and (np.abs(found.x[k] - found.x[head]) <= distance * (high - low)).all()
-        ]
-        left = [k for k in left if k not in near]
-        total = float(weights[near].sum())
-        if total >= least:
-            where.append(found.where[head])
-            x.append(np.clip(weights[near] @ found.x[near] / total, low, high))
+    for piece in np.unique(found.where[heavy]):
+        own = heavy[found.where[heavy] == piece]
+        for near in clusters((found.x[own] - low) / (high - low), distance):
+            w = weights[own[near]]
+            total = float(w.sum())
+            if total >= least:
+                where.append(piece)
+                x.append(np.clip(w @ found.x[own[near]] / total, low, high))
     return np.array(where, dtype=np.intp), np.array(x).reshape(len(x), region.q)
 
 
