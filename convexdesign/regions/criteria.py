@@ -21,9 +21,10 @@ from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
 from convexdesign.problem.prior_information import prior_form
 from convexdesign.regions.sum_of_squares import UNIT
+from convexdesign.regions.symmetry import Symmetry
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Vectors", "gap_of", "log_det_shift", "moments_share", "proven_bound", "vectors_of"]
+__all__ = ["Vectors", "gap_of", "leaves", "log_det_shift", "moments_share", "proven_bound", "vectors_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +35,12 @@ class Vectors:
     targets: Indices
 
 
-def vectors_of(design: Design, mask: Floats | None) -> Vectors:
-    """The vectors that the finite design over a list of settings suggests; mask: which entries of A symmetry leaves."""
+def vectors_of(design: Design, symmetry: Symmetry | None) -> Vectors:
+    """The vectors that the finite design over a list of settings suggests, of its mean over the symmetries."""
     problem, criterion = design.problem, design.problem.criterion
     A = design.information
-    if mask is not None and (
-        criterion != Criterion.AVERAGE or symmetric(problem.contrast_matrix @ problem.contrast_matrix.T, mask)
-    ):
-        A = A * mask
+    if symmetry is not None and leaves(symmetry, problem):
+        A = symmetry.averaged(A)
         if criterion == Criterion.D:
             B = np.linalg.inv(np.linalg.cholesky(A))
             return Vectors(B, np.arange(len(B)))
@@ -58,9 +57,11 @@ def log_det_shift(problem: DesignProblem, log_det: float) -> float:
     return 2.0 * log_det if problem.criterion == Criterion.D else 0.0
 
 
-def symmetric(M: Floats, mask: Floats) -> bool:
-    """Whether M has nothing where the mask has zero."""
-    return bool(np.abs(M * (1.0 - mask)).max() <= 1e-14 * np.abs(M).max())
+def leaves(symmetry: Symmetry, problem: DesignProblem) -> bool:
+    """Whether the criterion of any A is that of its images."""
+    if problem.criterion == Criterion.AVERAGE:
+        return symmetry.leaves(problem.contrast_matrix @ problem.contrast_matrix.T)
+    return problem.criterion == Criterion.D
 
 
 def proven_bound(problem: DesignProblem, vectors: Vectors, most: float, log_det: float) -> float:

@@ -50,7 +50,7 @@ class RegionCertificate:
     found : float
         The largest value of it that was found: below `most`, by what the proof did not reach.
     vectors : Vectors or None
-        The b_j, in the coordinates of `RegionProblem.frame`.
+        The b_j, in the coordinates of `RegionProblem.adapted.frame`.
     rounding : float
         The share by which the value may be off.
     next_seconds : float
@@ -191,15 +191,15 @@ class RegionDesign:
         """
         curve = self.problem.curve
         if hasattr(at, "columns") or isinstance(at, dict):
-            where, x = curve.region.coordinates(at)
-            H = self.problem.frame.rows(where, x, weighted=False)
+            where, x = self.problem.adapted.region.coordinates(at)
+            H = self.problem.adapted.frame.rows(where, x, weighted=False)
         else:
             V = np.atleast_2d(numeric(at, "at")).astype(float)
             if V.shape[1] != curve.d:
                 raise InputError(
                     f"a vector has {V.shape[1]} entries; the model has {curve.d} terms: {', '.join(curve.terms)}"
                 )
-            H = self.problem.frame.vectors(V)
+            H = self.problem.adapted.frame.vectors(V)
         A = self._internal()
         level, vectors = np.linalg.eigh(A)
         seen = level > 1e-12 * level[-1]
@@ -223,9 +223,10 @@ class RegionDesign:
         """
         if self.certificate.vectors is None:
             raise InputError("the design has no vectors: nothing was proven of it")
-        where, x = self.problem.region.coordinates(at)
-        image = self.problem.frame.rows(where, x) @ self.certificate.vectors.B.T
-        return np.asarray(np.sum(image**2, axis=1) / self.problem.prices(x))
+        problem = self.problem.adapted
+        where, x = problem.region.coordinates(at)
+        image = problem.frame.rows(where, x) @ self.certificate.vectors.B.T
+        return np.asarray(np.sum(image**2, axis=1) / problem.prices(x))
 
     def round(self, n: int, *, effort: str | float = "quick", seed: int = 0) -> RegionExactDesign:
         """n runs, a whole number at each setting, with a certified efficiency; the settings are free to move.
@@ -333,8 +334,9 @@ class RegionDesign:
         return load_design(path)
 
     def _internal(self) -> Floats:
-        rows = self.problem.frame.rows(self.where, self.x)
-        A = rows.T @ ((self.weights / self.problem.prices(self.x))[:, None] * rows)
+        problem, x = self.problem.adapted, self.problem.adapted_settings(self.where, self.x)
+        rows = problem.frame.rows(self.where, x)
+        A = rows.T @ ((self.weights / problem.prices(x))[:, None] * rows)
         return A if self.finite.prior is None else A + self.finite.prior
 
     def __repr__(self) -> str:

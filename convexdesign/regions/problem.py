@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from convexdesign.regions.frame import Frame, SampledFrame
 from convexdesign.regions.generalised import NonlinearCurve
 from convexdesign.regions.model import Curve
 from convexdesign.regions.moments import second_moments
+from convexdesign.regions.oblique import along_narrow_directions
 from convexdesign.regions.polynomial import Polynomial
 from convexdesign.regions.region import Region
 from convexdesign.regions.search import inner_points
@@ -26,6 +27,7 @@ from convexdesign.regions.text import Ratio, parse_ratio
 from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
+    from convexdesign.regions.symmetry import Symmetry
     from convexdesign.regions.verification import RegionVerification
 
 __all__ = ["RegionProblem", "make_problem"]
@@ -112,6 +114,38 @@ class RegionProblem(ContinuumProblem):
         return isinstance(self.curve, Curve) and self.curve.weight is None
 
     @cached_property
+    def adapted(self) -> RegionProblem:
+        """The same problem in coordinates along the narrow directions of its region; itself where that is not narrow."""
+        region = along_narrow_directions(self.region)
+        if region is self.region:
+            return self
+        gone = dict(region.eliminated)
+
+        def moved(part: Ratio | None) -> Ratio | None:
+            return None if part is None else tuple(p.substituted(gone, region.names) for p in part)  # type: ignore[return-value]
+
+        return replace(self, curve=self.curve.model.over(region), noise=moved(self.noise), cost=moved(self.cost))
+
+    def adapted_settings(self, where: Where, x: Floats) -> Floats:
+        """Settings (n, q) in the coordinates of `adapted`.
+
+        Parameters
+        ----------
+        where : sequence of int
+            The piece of each.
+        x : array, shape (n, q)
+            Its coordinates here.
+
+        Returns
+        -------
+        array, shape (n, q)
+            Its coordinates there.
+        """
+        if self.adapted is self:
+            return x
+        return self.adapted.region.coordinates(self.region.table(list(where), x))[1]
+
+    @cached_property
     def frame(self) -> Frame:
         """The coordinates in which it is solved."""
         plain = self.kind == "e_optimal"
@@ -138,7 +172,9 @@ class RegionProblem(ContinuumProblem):
             out |= {"prior_information": frame.matrix(self.prior), "n_new": self.n_new}
         return out
 
-    def finite(self, where: Where, x: Floats, targets: Floats | None = None) -> DesignProblem:
+    def finite(
+        self, where: Where, x: Floats, targets: Floats | None = None, symmetry: Symmetry | None = None
+    ) -> DesignProblem:
         """The problem over a list of settings in the frame's coordinates.
 
         Parameters
@@ -149,6 +185,8 @@ class RegionProblem(ContinuumProblem):
             Its continuous coordinates.
         targets : array, shape (k, d), optional
             Of G, the targets to predict.
+        symmetry : Symmetry, optional
+            Each setting stands for all its images under it, in equal shares.
 
         Returns
         -------
@@ -156,10 +194,14 @@ class RegionProblem(ContinuumProblem):
             For `solve`.
         """
         rows = self.frame.rows(where, x)
+        noise = None if self.noise is None else values_of(self.noise, x)
+        if symmetry is not None:
+            rows = symmetry.roots(rows if noise is None else rows / np.sqrt(noise)[:, None])
+            noise = None
         common = {name: value for name, value in self.restated.items() if name in ("prior_information", "n_new")}
         fields = {name: value for name, value in self.restated.items() if name not in common}
-        if self.noise is not None:
-            common["noise_variance"] = values_of(self.noise, x)
+        if noise is not None:
+            common["noise_variance"] = noise
         if self.cost is not None:
             common["costs"] = values_of(self.cost, x)
         if self.predicts_region:

@@ -121,7 +121,7 @@ class RegionProver:
         relaxations = [Relaxation(degree, flat)]
         if sides and not flat:
             relaxations.append(Relaxation(degree, True))
-        return [*relaxations, Relaxation(degree + 2, True)]
+        return [*relaxations, Relaxation(degree + 2, True), *([Relaxation(degree + 4, True)] if flat else [])]
 
     def bound(
         self, piece: int, p: Coefficients, charge: float, relaxation: Relaxation, time_limit: float | None = None

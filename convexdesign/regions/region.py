@@ -78,6 +78,8 @@ class Region:
         Discrete factors with their levels.
     parts : tuple of Part, optional
         The shapes with known moments that the region is the product of, or None.
+    forms : tuple of Polynomial, optional
+        The coordinates as functions of the factors, where they are others than these.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Region:
     eliminated: tuple[tuple[str, Polynomial], ...] = ()
     choices: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     parts: tuple[Part, ...] | None = None
+    forms: tuple[Polynomial, ...] = ()
 
     # ------------------------------------------------------------ constructors
 
@@ -421,24 +424,30 @@ class Region:
         InputError
             Where a factor is missing, no number, or no level of its own.
         """
-        columns = _columns(settings, self.factors, [name for name, _ in self.eliminated])
+        free = self.forms[0].names if self.forms else ()
+        columns = _columns(settings, self.factors, [name for name, _ in self.eliminated if name not in free])
         n = len(next(iter(columns.values())))
         pieces = self.pieces
         where = []
         for k in range(n):
             level = {name: _level(columns[name][k], levels, name, k) for name, levels in self.choices}
             where.append(pieces.index(level))
+        given = self.forms[0].names if self.forms else self.names
         x = np.empty((n, self.q))
-        for j, name in enumerate(self.names):
+        for j, name in enumerate(given):
             for k in range(n):
                 x[k, j] = float(_number(columns[name][k], f"{name} in row {k}"))
+        if self.forms:
+            x = np.column_stack([form.at(x) for form in self.forms])
         for name, p in self.eliminated:
             if name in columns:
-                given = np.array([float(_number(value, name)) for value in columns[name]])
-                off = np.abs(given - p.at(x))
-                if off.max(initial=0.0) > 1e-6:
+                shown_there = np.array([float(_number(value, name)) for value in columns[name]])
+                off = np.abs(shown_there - p.at(x))
+                if off.max(initial=0.0) > 1e-6 and name not in free:
                     k = int(off.argmax())
-                    raise InputError(f"row {k}: {name} is {given[k]:g}, but the other components leave {p.at(x)[k]:g}")
+                    raise InputError(
+                        f"row {k}: {name} is {shown_there[k]:g}, but the other components leave {p.at(x)[k]:g}"
+                    )
         return where, x
 
     def inside(self, x: Floats, slack: float = 1e-9) -> np.ndarray[Any, np.dtype[np.bool_]]:

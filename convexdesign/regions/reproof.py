@@ -24,6 +24,7 @@ def proven_again(
     problem: RegionProblem, where: Indices, x: Floats, weights: Floats, tol: float
 ) -> tuple[RegionCertificate, DesignProblem]:
     """The certificate, and the problem over these settings alone."""
+    x, problem = problem.adapted_settings(where, x), problem.adapted
     search = Search(problem)
     prover = RegionProver(problem.frame, problem.price) if problem.is_polynomial else None
     design = given_design(search, where, x, weights)
@@ -36,7 +37,7 @@ def proven_again(
         design = given_design(search, where, x, weights)
     finite = design.problem
     # The vectors of the best weights over the same settings prove no less.
-    vectors = vectors_of(solved_finite(finite, SHARE * tol / 2), search.mask)
+    vectors = vectors_of(solved_finite(finite, SHARE * tol / 2), search.symmetry)
     found = SearchOutcome(where, x, design, vectors, search.largest(where, x, vectors.B), design.value)
     found = replace(found, most=max(found.most, float(search.maxima(found)[2][0])))
     certificate, _ = certified(search, prover, found, tol, np.inf)

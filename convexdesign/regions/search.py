@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice, product
+from itertools import combinations, islice, product
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +14,16 @@ from convexdesign.typing import Floats, Indices
 if TYPE_CHECKING:
     from convexdesign.regions.region import Region
 
-__all__ = ["clusters", "inner_points", "maximise", "spread_points", "thinned"]
+__all__ = ["apart", "clusters", "inner_points", "maximise", "spread_points", "thinned"]
 
 Function = Callable[[Floats], Floats]
 # A full grid is as fine as this many points allow; the coarsest is used up to so many.
 GRID = 3000
 COARSEST = 60_000
 ATTEMPTS = 200
+# Corners of a polytope are sought among so many, and the middles between any two of these.
+MOST_CORNERS = 20_000
+MOST_PAIRED = 60
 # Sweeps of the coordinate search; its steps shrink as parabolas fit.
 SWEEPS = 40
 # Small, so that a search ends at the maximum that it began at, and all are found.
@@ -72,10 +76,31 @@ def spread_points(
     if region.inequalities:
         x = x[region.inside(x, 0.0)]
         seeds = inner_points(region, max(4 * least, 200), rng)
-        x = np.vstack([x, seeds, boundary_points(region, seeds, rng)])
+        x = np.vstack([vertices(region), x, seeds, boundary_points(region, seeds, rng)])
     if len(x) < 2 * least:
         x = np.vstack([x, inner_points(region, 4 * least, rng)])
     return x
+
+
+def vertices(region: Region) -> Floats:
+    """Corners of the box cut by the region's linear inequalities, as far as inside, and the middles between any two."""
+    q = region.q
+    rows = [(*np.eye(q)[k], -b) for k in range(q) for b in (float(region.lower[k]), float(region.upper[k]))]
+    for g in region.inequalities:
+        if g.degree == 1:
+            slope = [float(g.terms.get(tuple(int(j == k) for j in range(q)), 0)) for k in range(q)]
+            rows.append((*slope, float(g.constant_term())))
+    if not q or len(rows) == 2 * q or comb(len(rows), q) > MOST_CORNERS:
+        return np.empty((0, q))
+    table = np.array(rows)[np.array(list(combinations(range(len(rows)), q)))]
+    size = np.linalg.norm(table[:, :, :q], axis=2)
+    regular = np.abs(np.linalg.det(table[:, :, :q])) > 1e-9 * size.prod(axis=1)
+    x = np.linalg.solve(table[regular, :, :q], -table[regular, :, q:])[:, :, 0]
+    x = thinned(x[region.inside(x)], *_limits(region), 1e-6)
+    if len(x) > MOST_PAIRED:
+        return x
+    j, i = np.tril_indices(len(x), -1)
+    return np.vstack([x, (x[i] + x[j]) / 2.0])
 
 
 def boundary_points(region: Region, seeds: Floats, rng: np.random.Generator) -> Floats:

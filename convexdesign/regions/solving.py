@@ -8,6 +8,7 @@ to 2. Only the proof must be right: whatever the search did, the bound holds.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -30,9 +31,9 @@ from convexdesign.regions.model import Curve
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.proof import RegionProver, SensitivityBound, likely_points
 from convexdesign.regions.region import Region
-from convexdesign.regions.search import Function, clusters, maximise, spread_points, thinned
+from convexdesign.regions.search import Function, apart, clusters, inner_points, maximise, spread_points, thinned
 from convexdesign.regions.sum_of_squares import UNIT, Bound
-from convexdesign.regions.symmetry import symmetry_mask
+from convexdesign.regions.symmetry import Symmetry, symmetry_of
 from convexdesign.roundoff import value_error
 from convexdesign.typing import Floats, Indices
 
@@ -53,17 +54,30 @@ MOST_ENTRIES = 1_500_000
 FEWEST = 4000
 # Cells that one piece may be cut into, and how often one is halved.
 MOST_CELLS = 400
+# The same with inequalities, whose relaxations are larger.
+FEW_CELLS = 40
 DEEPEST = 14
 # Local searches of one round over all pieces.
 SEARCHES = 60
+# Settings at random among which one is sought that a refuted design has missed.
+DENSE = 2000
 # The same with inequalities for models that are no polynomials, whose derivatives take longer.
 FEW_SEARCHES = 80
+# With so many images it pays to seek settings for all of them at once; of one at most so many are spelt out.
+FEWEST_IMAGES = 8
+MOST_IMAGES = 3000
+AVERAGES = ("a_optimal", "i_optimal", "average_variance")
+
+
+class Scattered(Exception):
+    """A setting has too many images."""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchOutcome:
     """A design over a list of settings, its vectors, and the largest sensitivity known, at settings like its own.
 
+    symmetry: each setting stands for all of its images, in equal shares; None for itself alone.
     value: of the criterion in the frame's coordinates; of G the largest variance over the region that is known.
     """
 
@@ -73,6 +87,7 @@ class SearchOutcome:
     vectors: Vectors
     most: float
     value: float
+    symmetry: Symmetry | None = None
 
 
 class Search:
@@ -83,18 +98,50 @@ class Search:
         self.rng = np.random.default_rng(seed)
         self.is_free_g = problem.predicts_region and not problem.is_kiefer_wolfowitz
         # The variances of G are those of the design itself, and not of one that is symmetric.
-        self.mask = None if problem.predicts_region else symmetry_mask(problem)
+        self.symmetry = None if problem.predicts_region else symmetry_of(problem)
+        self.orbits = self._orbits()
+        self.starts = self._spread()
+        self.targets: Floats | None = self._first_targets() if self.is_free_g else None
+        self.variances = RegionProver(self.frame, None) if isinstance(problem.curve, Curve) else None
+        self.barrier = self._barrier() if self.region.inequalities else None
+
+    def _spread(self) -> list[Floats]:
+        """For every piece the settings to start from."""
+        problem = self.problem
         degree = max(problem.curve.degree, 1)
         pieces = len(self.region.pieces)
         least = max(-(-2 * problem.curve.d // pieces), 4)
         fine = None if problem.is_polynomial else max(PER_AXIS.get(self.region.q, 5), 2 * degree + 1)
-        x = spread_points(self.region, degree, self.rng, least, fine)
+        x = spread_points(self.region, degree, self.rng, least, fine) if self.orbits is None else self._chamber(degree)
         x = x[problem.allowed(x)]
         room = START if pieces == 1 else max(FEWEST // pieces, least)
-        self.starts = [x if len(x) <= room else x[self.rng.permutation(len(x))[:room]] for _ in range(pieces)]
-        self.targets: Floats | None = self._first_targets() if self.is_free_g else None
-        self.variances = RegionProver(self.frame, None) if isinstance(problem.curve, Curve) else None
-        self.barrier = self._barrier() if self.region.inequalities else None
+        return [x if len(x) <= room else x[self.rng.permutation(len(x))[:room]] for _ in range(pieces)]
+
+    def first(self) -> SearchOutcome:
+        """The best design over the settings to start from."""
+        where = np.concatenate([np.full(len(x), piece) for piece, x in enumerate(self.starts)])
+        return self.solved(where, np.vstack(self.starts), 1e-4, self.orbits)
+
+    def _orbits(self) -> Symmetry | None:
+        """The symmetry, where settings are sought for all of their images at once."""
+        symmetry, problem = self.symmetry, self.problem
+        if symmetry is None or symmetry.order < FEWEST_IMAGES or problem.kind not in ("d_optimal", *AVERAGES):
+            return None
+        return symmetry if problem.kind == "d_optimal" or symmetry.leaves(problem.restated["M"]) else None
+
+    def _chamber(self, degree: int) -> Floats:
+        """Settings to start from, one of all images each."""
+        assert self.orbits is not None
+        if self.region.inequalities:
+            u = self.frame.scaled(spread_points(self.region, degree, self.rng, self.frame.d))
+            u = self.orbits.chamber(u)
+            u = u[self.rng.permutation(len(u))]
+            return self.frame.unscaled(thinned(u, np.full(u.shape[1], -1.0), np.ones(u.shape[1]), 0.05, FEWEST))
+        for axis in range(2 * degree + 1, 1, -1):
+            values = np.asarray(np.round(np.cos(np.pi * np.arange(axis) / (axis - 1)), 15) + 0.0)
+            if self.orbits.count(values) <= FEWEST:
+                break
+        return self.frame.unscaled(self.orbits.grid(values))
 
     def _first_targets(self) -> Floats:
         rows = np.vstack([self.frame.piece_rows(piece, x, False) for piece, x in enumerate(self.starts)])
@@ -163,16 +210,16 @@ class Search:
             values = values / self.problem.prices(x)
         return np.where(np.isfinite(values) & self.problem.allowed(x), values, 0.0)
 
-    def solved(self, where: Indices, x: Floats, tol: float, start: Floats | None = None) -> SearchOutcome:
-        """The optimal design over a list of settings."""
-        finite = self.problem.finite(where, x, self.targets)
+    def solved(self, where: Indices, x: Floats, tol: float, symmetry: Symmetry | None = None) -> SearchOutcome:
+        """The optimal design over a list of settings, or of their images."""
+        finite = self.problem.finite(where, x, self.targets, symmetry)
         design = solved_finite(finite, tol)
         if design.canonical.rank < self.frame.d:
             raise UnidentifiableError("the settings do not span the model")
-        vectors = vectors_of(design, self.mask)
+        vectors = vectors_of(design, self.symmetry)
         most = self.largest(where, x, vectors.B)
         if not self.is_free_g:
-            return SearchOutcome(where, x, design, vectors, most, design.value)
+            return SearchOutcome(where, x, design, vectors, most, design.value, symmetry)
         found = SearchOutcome(where, x, design, vectors, most, design.value)
         pieces, at, height = self.maxima(found, priced=False)
         rows = self.frame.rows(pieces, at, weighted=False)
@@ -196,9 +243,9 @@ class Search:
         B = found.vectors.B if priced else inverse_root(found.design)
         for piece in pieces:
             mine = own & (found.where == piece)
-            parts = [found.x[mine], self.starts[piece]]
+            parts = [self.inside_chamber(found.x[mine]), self.starts[piece]]
             if extra is not None:
-                parts.insert(0, extra[1][extra[0] == piece])
+                parts.insert(0, self.inside_chamber(extra[1][extra[0] == piece]))
             x, height = self.best_near(piece, B, np.vstack(parts), max(per_piece, int(mine.sum()) + 10), priced)
             listed.append((np.full(len(x), piece), x, height))
         where = np.concatenate([a for a, _, _ in listed])
@@ -206,6 +253,12 @@ class Search:
         height = np.concatenate([c for _, _, c in listed])
         order = np.argsort(-height, kind="stable")
         return where[order], x[order], height[order]
+
+    def inside_chamber(self, x: Floats) -> Floats:
+        """Of each setting the image that is sought."""
+        if self.orbits is None or not len(x):
+            return x
+        return self.frame.unscaled(self.orbits.chamber(self.frame.scaled(x)))
 
     def gap(self, found: SearchOutcome, most: float) -> float:
         """What the design would be proven to, if `most` were an upper bound on its sensitivity."""
@@ -229,25 +282,85 @@ class Search:
             keep = found.design.weights > 1e-9
             high = height > 0.5 * height[0]
             all_where = np.concatenate([where[high], found.where[keep]])
-            all_x = np.vstack([x[high], found.x[keep]])
+            all_x = self.inside_chamber(np.vstack([x[high], found.x[keep]]))
             all_where, all_x = distinct(all_where, all_x, self.region, 1e-7)
-            found = self.solved(all_where, all_x, max(min(SHARE * tol / 2, 1e-2 * gap), 1e-11))
-        return self.merged(best, tol)
+            found = self.solved(all_where, all_x, max(min(SHARE * tol / 2, 1e-2 * gap), 1e-11), self.orbits)
+        with contextlib.suppress(Scattered):
+            best = self.merged(best, tol)
+        if best.symmetry is None:
+            return best
+        # The images are too many: from here each setting stands for itself.
+        self.orbits = None
+        self.starts = self._spread()
+        return self.refined(self.first(), tol, deadline)
 
     def merged(self, found: SearchOutcome, tol: float) -> SearchOutcome:
         """Settings that are nearly the same made one, and as few as the information needs, where that costs nothing."""
         allowed = max(SHARE * tol, 2.0 * self.gap(found, found.most))
         for distance, least in ((MERGED, 1e-4), (MERGED, 1e-6), (MERGED / 8, 1e-7)):
             where, x = means(found, self.region, distance, least)
-            fewer = self.replaced(found, where, x, tol, allowed) if len(x) < len(found.x) else None
+            if found.symmetry is not None:
+                x = self.frame.unscaled(found.symmetry.on_walls(self.frame.scaled(x)))
+            elif len(x) == len(found.x):
+                continue
+            fewer = self.replaced(found, where, x, tol, allowed)
             if fewer is not None:
                 found = fewer
                 break
-        where, x = self.fewest(found)
-        fewer = (
-            self.replaced(found, where, x, tol, allowed) if len(x) < np.count_nonzero(found.design.weights) else None
-        )
-        return found if fewer is None else fewer
+        if found.symmetry is not None:
+            where, x = self.fewest_images(found, found.symmetry)
+            found = self.replaced(found, where, x, tol, allowed) or found
+        every = self.spelt_out(found)
+        few = self.fewest(*every)
+        if found.symmetry is None:
+            if len(few[1]) >= np.count_nonzero(found.design.weights):
+                return found
+            return self.replaced(found, *few, tol, allowed) or found
+        alone = replace(found, symmetry=None)
+        trials = (self.replaced(alone, where, x, tol, max(allowed, tol / 3)) for where, x in (few, every[:2]))
+        return next((fewer for fewer in trials if fewer is not None), found)
+
+    def fewest_images(self, found: SearchOutcome, symmetry: Symmetry) -> tuple[Indices, Floats]:
+        """Settings with the same mean information whose images are few: a vertex of a linear program."""
+        from scipy.optimize import linprog
+
+        keep = np.flatnonzero(found.design.weights > 1e-7)
+        where, x, w = found.where[keep], found.x[keep], found.design.weights[keep]
+        # Settings without weight whose sensitivity is about the largest may have some.
+        for piece, starts in enumerate(self.starts):
+            high = self.sensitivity(piece, found.vectors.B, starts) > (1.0 - 1e-4) * found.most
+            where, x = np.append(where, np.full(high.sum(), piece)), np.vstack([x, starts[high]])
+        first = apart(np.column_stack([2.0 * where, self.frame.scaled(x)]), 1e-7)
+        where, x, w = where[first], x[first], np.append(w, np.zeros(len(x) - len(w)))[first]
+        rows = self.frame.rows(where, x) / np.sqrt(self.problem.prices(x))[:, None]
+        means = symmetry.averaged(rows[:, :, None] * rows[:, None, :])
+        features = np.column_stack([means.reshape(len(w), -1), np.ones(len(w))])
+        left, size, _ = np.linalg.svd(features, full_matrices=False)
+        kept = left[:, size > 1e-9 * size[0]].T
+        sizes = np.array([symmetry.size(u) for u in self.frame.scaled(x)], dtype=float)
+        chosen, cost = np.ones(len(w), dtype=bool), sizes / sizes.max()
+        for _ in range(5):
+            vertex = linprog(cost, A_eq=kept, b_eq=kept @ w, method="highs-ds")
+            if vertex.status != 0:
+                break
+            own = vertex.x > 1e-9
+            chosen = own if sizes[own].sum() < sizes[chosen].sum() else chosen
+            # Next time what counts is which settings there are, and not their weights.
+            cost = sizes / sizes.max() / (vertex.x + 1e-3)
+        return where[chosen], x[chosen]
+
+    def spelt_out(self, found: SearchOutcome) -> tuple[Indices, Floats, Floats]:
+        """Settings and weights one by one: all the images that the mean needs."""
+        keep = np.flatnonzero(found.design.weights > 1e-7)
+        where, x, w = found.where[keep], found.x[keep], found.design.weights[keep]
+        if found.symmetry is None:
+            return where, x, w
+        parts = [found.symmetry.images(u, MOST_IMAGES) for u in self.frame.scaled(x)]
+        if any(part is None for part in parts):
+            raise Scattered
+        sizes = np.array([len(part) for part in parts if part is not None])
+        every = self.frame.unscaled(np.vstack([part for part in parts if part is not None]))
+        return np.repeat(where, sizes), every, np.repeat(w / sizes, sizes)
 
     def replaced(
         self, found: SearchOutcome, where: Indices, x: Floats, tol: float, allowed: float
@@ -257,17 +370,17 @@ class Search:
         if not inside.all():
             return None
         try:
-            fewer = self.solved(where, x, max(SHARE * tol / 2, 1e-11))
+            fewer = self.solved(where, x, max(SHARE * tol / 2, 1e-11), found.symmetry)
             height = self.maxima(fewer)[2]
         except (ConvexDesignError, np.linalg.LinAlgError):
             return None
         fewer = replace(fewer, most=max(fewer.most, float(height[0])))
         return fewer if self.gap(fewer, fewer.most) <= allowed else None
 
-    def fewest(self, found: SearchOutcome) -> tuple[Indices, Floats]:
+    def fewest(self, where: Indices, x: Floats, w: Floats) -> tuple[Indices, Floats]:
         """Settings with the same information that number no more than it has entries (Caratheodory)."""
-        keep = np.flatnonzero(found.design.weights > 1e-7)
-        where, x, w = found.where[keep], found.x[keep], found.design.weights[keep]
+        from scipy.linalg import blas
+
         rows = self.frame.rows(where, x) / np.sqrt(self.problem.prices(x))[:, None]
         j, i = np.tril_indices(rows.shape[1])
         if len(w) * len(i) > MOST_ENTRIES:
@@ -275,19 +388,18 @@ class Search:
         features = np.column_stack([rows[:, i] * rows[:, j], np.ones(len(w))])
         left, size, _ = np.linalg.svd(features, full_matrices=True)
         rank = int(np.count_nonzero(size > 1e-9 * size[0]))
-        null, alive = left[:, rank:].copy(), np.ones(len(w), dtype=bool)
-        while null.shape[1]:
-            v = null[:, -1]
-            v = v if (v > 0).any() else -v
+        null, alive = np.asfortranarray(left[:, rank:]), np.ones(len(w), dtype=bool)
+        for last in range(null.shape[1] - 1, -1, -1):
+            v = null[:, last] if (null[:, last] > 0).any() else -null[:, last]
             up = np.flatnonzero(alive & (v > 1e-12 * np.abs(v).max()))
             if not up.size:
-                null = null[:, :-1]
                 continue
             k = up[np.argmin(w[up] / v[up])]
             w = np.maximum(w - w[k] / v[k] * v, 0.0)
             w[k], alive[k] = 0.0, False
             # What is left of the null space leaves the setting that has gone at zero.
-            null = null[:, :-1] - np.outer(v, null[k, :-1] / v[k])
+            if last:
+                blas.dger(-1.0 / v[k], v, null[k, :last].copy(), a=null[:, :last], overwrite_a=1)
         left_over = w > 1e-9
         return where[left_over], x[left_over]
 
@@ -367,21 +479,19 @@ def solve_over_region(
     for name, value in options.items():
         if value not in (None, "auto", False):
             raise InputError(f"{name} is not known for a problem over a region; it takes tol, time_limit and verbose")
-    tol = real(tol)
+    stated, problem, tol = problem, problem.adapted, real(tol)
     started = time.perf_counter()
     deadline = np.inf if time_limit is None else started + real(time_limit)
     search = Search(problem)
     prover = RegionProver(problem.frame, problem.price) if problem.is_polynomial else None
-    where = np.concatenate([np.full(len(x), piece) for piece, x in enumerate(search.starts)])
-    x = np.vstack(search.starts)
-    found = search.solved(where, x, 1e-4)
+    found = search.first()
     extra: tuple[Indices, Floats] | None = None
     best: RegionDesign | None = None
     rounds = 0
     while True:
         found = search.refined(found, tol, deadline, extra)
         certificate, missed = certified(search, prover, found, tol, deadline)
-        design = assembled(problem, found, certificate, tol, started, deadline)
+        design = assembled(stated, found, certificate, tol, started, deadline)
         if verbose:
             print(repr(design))
         if best is None or design.gap < best.gap:
@@ -558,7 +668,7 @@ class Attempt:
         """What is proven of p_b on the prover's cell."""
         p, charge = prover.polynomial(self.piece, self.found.vectors.B)
         best: Bound | None = None
-        for relaxation in prover.hierarchy(p)[: 1 if depth else None]:
+        for relaxation in prover.hierarchy(p)[: 2 if depth else None]:
             if time.perf_counter() > self.deadline and best is not None:
                 break
             limit = None if np.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 1e-2)
@@ -574,7 +684,8 @@ class Attempt:
                 if len(self.missed):
                     break
         value = np.inf if best is None else best.value
-        over = time.perf_counter() > self.deadline or self.cells > MOST_CELLS or depth >= DEEPEST
+        most = FEW_CELLS if self.search.region.inequalities else MOST_CELLS
+        over = time.perf_counter() > self.deadline or self.cells > most or depth >= DEEPEST
         if best is None or self.enough(value) or len(self.missed) or over or self.hopeless():
             self.bounds.append(best)
             self.degree = max(self.degree, 0 if best is None else best.degree)
@@ -593,7 +704,9 @@ def missed_points(search: Search, found: SearchOutcome, piece: int, bound: Any, 
     if not region.q:
         return np.empty((0, 0))
     pool = np.vstack([search.starts[piece], spread_points(region, 4, search.rng, 50)])
-    near = frame.unscaled(likely_points(bound, frame.scaled(pool), 40))
+    near = np.vstack(
+        [frame.unscaled(likely_points(bound, frame.scaled(pool), 40)), inner_points(region, DENSE, search.rng)]
+    )
     x, height = search.best_near(piece, found.vectors.B, near, 20, priced)
     return np.asarray(x[height > found.most * (1.0 + 1e-9)])
 
@@ -609,12 +722,14 @@ def assembled(
     """The design that is handed back: settings with weight alone, in the order of their coordinates."""
     keep = np.flatnonzero(found.design.weights > 0)
     order = keep[np.lexsort([*found.x[keep].T[::-1], found.where[keep]])]
-    weights = found.design.weights[order]
+    where, x, weights = found.where[order].tolist(), found.x[order], found.design.weights[order]
+    if problem.adapted is not problem:
+        x = problem.region.coordinates(problem.adapted.region.table(where, x))[1]
     ended = Status.TIME_LIMIT if time.perf_counter() > deadline else Status.STALLED
     return RegionDesign(
         problem,
-        found.where[order].tolist(),
-        found.x[order],
+        where,
+        x,
         weights,
         certificate,
         Status.CERTIFIED if certificate.gap <= tol else ended,

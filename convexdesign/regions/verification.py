@@ -202,6 +202,7 @@ def verify_over_region(
         raise InputError(
             "rigorous=True is not known over a region: its bounds are proven with all rounding charged already"
         )
+    problem = problem.adapted
     listed, x = problem.region.coordinates(runs)
     where = np.array(listed, dtype=np.intp)
     w = shares(weights, counts, len(x))

@@ -51,7 +51,7 @@ def cube_log_det(q):
     return (q - 1) * np.log(u - v) + np.log(u - v + q * v - q * u**2) + q * np.log(u) + q * (q - 1) / 2 * np.log(v)
 
 
-@pytest.mark.parametrize("q", [2, 3, 4])
+@pytest.mark.parametrize("q", [2, 3, 4, 8])
 def test_quadratics_on_cubes(q):
     design = solved(D.d_optimal(quadratic(q).over(cube(q))))
     assert design.value == pytest.approx(cube_log_det(q), abs=1e-5)
