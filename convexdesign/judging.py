@@ -12,6 +12,7 @@ from convexdesign.negligible import without_negligible
 from convexdesign.outcome import Outcome, better_of, status_of
 from convexdesign.problem import Canonical
 from convexdesign.programs.prover import Prover
+from convexdesign.rounding.sparsification_within import LinearLimits
 from convexdesign.typing import Floats
 from convexdesign.vertex import at_vertex
 
@@ -33,12 +34,31 @@ def judged(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float) ->
 
 def at_its_vertex(design: Design) -> Design:
     """The design on fewer arms, where its tolerance allows that."""
-    weights, certificate = at_vertex(design.canonical, design.weights, design.certificate, design.tol)
+    weights, certificate = at_vertex(
+        design.canonical, design.weights, design.certificate, design.tol, _limits(design.canonical)
+    )
     if weights is design.weights:
         return design
     weights.flags.writeable = False
     status = status_of(certificate, design.tol, design.status)
     return replace(design, weights=weights, certificate=certificate, status=status)
+
+
+def _limits(canonical: Canonical) -> LinearLimits | None:
+    """Bounds and linear constraints on the weights; None where there are none, or others that are not linear."""
+    W, n = canonical.problem.weight_set, canonical.problem.n_arms
+    if W.is_simplex:
+        return None
+    lower = np.zeros(n) if W.lower is None else W.lower
+    upper = np.where(W.allowed(n), np.ones(n) if W.upper is None else np.maximum(W.upper, lower), 0.0)
+    if W.is_box:
+        return LinearLimits(lower, upper, np.empty((0, n)), np.empty(0), np.empty((0, n)), np.empty(0))
+    from convexdesign.programs.constraints import feasible_set
+
+    feasible = feasible_set(W, n)
+    if not feasible.is_linear:
+        return None
+    return LinearLimits(lower, np.minimum(upper, feasible.most), feasible.E, feasible.e, feasible.G, feasible.h)
 
 
 def better(first: Design | None, second: Design | None) -> Design | None:

@@ -2,6 +2,9 @@
 
 - One target c alone (Elfving): c'A^-1c is least at weights |a_i| / sum |a_k| for the a of least sum |a_i| with
   sum_i a_i y_i = c, a linear program, whose vertices have at most r arms.
+- With bounds and linear constraints: the same information matrix has a design at a vertex of what they allow, with at most
+  r(r+1)/2 + 1 arms between their bounds and one more for every constraint that holds with equality
+  (`rounding.sparsification_within`), whatever the criterion.
 - log det and average variances: the same information matrix has a design of at most r(r+1)/2 + 1 arms (Caratheodory). Of two
   arms that tell nearly the same, neighbours on a grid, one is left out where the best weights on the others are within the
   tolerance; they are found by Newton's method on the few arms that are left.
@@ -15,9 +18,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from convexdesign.arms.groups import grouped, repeat_per_response
 from convexdesign.certificate import Certificate, revalued
 from convexdesign.criteria import oracle_of
 from convexdesign.problem import Canonical
+from convexdesign.problem.projection import into_rows, misses_of
+from convexdesign.rounding.sparsification_within import LinearLimits, between, sparsify_within
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["at_vertex"]
@@ -31,15 +37,28 @@ NEIGHBOURS = 0.999
 NEWTON_STEPS = 40
 # Neighbours are merged where that leaves the gap below this share of the tolerance.
 MERGED = 0.5
+MOST_MERGED = 60
+# The gap to which weights are found again on fewer arms, and what constraints may be missed by.
+SETTLED = 1e-10
+ROUNDING = 1e-12
 # A weight at or below it, as a share of an even one, is zero.
 ZERO = 1e-9
 
 
 def at_vertex(
-    canonical: Canonical, weights: Floats, certificate: Certificate, tol: float
+    canonical: Canonical,
+    weights: Floats,
+    certificate: Certificate,
+    tol: float,
+    limits: LinearLimits | None = None,
 ) -> tuple[Floats, Certificate]:
-    """The weights (n,) on fewer arms where a certificate within tol allows it, and their certificate."""
+    """The weights (n,) on fewer arms where a certificate within tol allows it, and their certificate.
+
+    limits: what bounds and linear constraints allow, None for weights without either or with others besides.
+    """
     problem = canonical.problem
+    if limits is not None and certificate.gap <= tol:
+        return _within(canonical, weights, certificate, limits, tol)
     support, r = np.flatnonzero(weights), canonical.rank
     if not problem.weight_set.is_simplex or problem.responses > 1 or certificate.gap > tol:
         return weights, certificate
@@ -55,6 +74,101 @@ def at_vertex(
     if support.size <= r * (r + 1) // 2 and not _neighbours(arms, weights[support], canonical.prior):
         return weights, certificate
     return _without_neighbours(canonical, weights, certificate, support, arms, tol)
+
+
+def _within(
+    canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, tol: float
+) -> tuple[Floats, Certificate]:
+    """The weights at a vertex of what is allowed, with their information; then without neighbours."""
+    r, index = canonical.rank, between(weights, limits)
+    least = r * (r + 1) // 2
+    if not least < index.size <= MOST_ARMS or index.size * r**4 > 4 * MOST_ENTRIES * r:
+        return _merged(canonical, weights, certificate, limits, tol)
+    arms = grouped(canonical.whiten_arms(index), canonical.problem.responses)
+    held = _information(canonical, np.where(np.isin(np.arange(weights.size), index), 0.0, weights))
+    for even_sum in (False, True):
+        moved = sparsify_within(arms, weights, limits, held, even_sum=even_sum)
+        weights, certificate = _allowed(canonical, weights, certificate, limits, moved, tol)
+        if between(weights, limits).size < index.size:
+            break
+    return _merged(canonical, weights, certificate, limits, tol)
+
+
+def _information(canonical: Canonical, weights: Floats) -> Floats:
+    """A0 and what the weights give, in whitened coordinates."""
+    used = np.flatnonzero(weights)
+    held = np.zeros((canonical.rank, canonical.rank)) if canonical.prior is None else canonical.prior
+    if not used.size:
+        return held
+    U = canonical.whiten_arms(used)
+    return held + (U * repeat_per_response(weights[used], U)[:, None]).T @ U
+
+
+def _allowed(
+    canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, moved: Floats, tol: float
+) -> tuple[Floats, Certificate]:
+    """Moved weights on fewer arms where they miss the constraints no more than before and are certified, else the weights."""
+    rows, right = np.vstack([limits.E, limits.G]), np.r_[limits.e, limits.h]
+    moved = into_rows(moved, limits.lower, limits.upper, rows, right, len(limits.E))
+    missed = canonical.problem.weight_set.violation(moved)
+    if len(rows):
+        missed = max(missed, float(misses_of(rows, right, moved, len(limits.E)).max()))
+    if np.count_nonzero(moved) > np.count_nonzero(weights) or missed > max(certificate.feasibility, ROUNDING):
+        return weights, certificate
+    again = revalued(certificate, canonical, moved)
+    if again.gap > max(tol, certificate.gap) or again.rank < certificate.rank:
+        return weights, certificate
+    return moved, replace(again, feasibility=max(missed, certificate.feasibility))
+
+
+def _merged(
+    canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, tol: float
+) -> tuple[Floats, Certificate]:
+    """Neighbours between their bounds made one, where the constraints allow that and the criterion does not tell."""
+    if canonical.problem.responses > 1 or oracle_of(canonical.problem).smooth_form is None:
+        return weights, certificate
+    tried: set[int] = set()
+    while len(tried) < MOST_MERGED:
+        index = between(weights, limits)
+        left = [int(i) for i in index[np.argsort(weights[index], kind="stable")] if int(i) not in tried]
+        if not left or not 1 < index.size <= MOST_ARMS:
+            break
+        arms, w = canonical.whiten_arms(index), weights[index]
+        held = _information(canonical, np.where(np.isin(np.arange(weights.size), index), 0.0, weights))
+        if not _neighbours(arms, w, held):
+            break
+        tried.add(left[0])
+        at = int(np.searchsorted(index, left[0]))
+        nearest = int(index[_nearest(arms, w, at, held)])
+        moved = weights.copy()
+        moved[nearest] += moved[left[0]] - limits.lower[left[0]]
+        moved[left[0]] = limits.lower[left[0]]
+        if moved[nearest] > limits.upper[nearest] or (limits.G @ moved > limits.h + ROUNDING).any():
+            continue
+        moved = _settled(canonical, moved, limits)
+        weights, certificate = _allowed(canonical, weights, certificate, limits, moved, MERGED * tol)
+    return weights, certificate
+
+
+def _settled(canonical: Canonical, weights: Floats, limits: LinearLimits) -> Floats:
+    """The best weights on the arms between their bounds, the others where they are; as given where there are other limits."""
+    from convexdesign.frankwolfe.bounded import within_bounds
+
+    form = oracle_of(canonical.problem).smooth_form
+    used = np.flatnonzero(weights)
+    if form is None or len(limits.E) or len(limits.G) or not used.size <= MOST_ARMS:
+        return weights
+    free = np.isin(used, between(weights, limits))
+    low, high = (np.where(free, bound[used], weights[used]) for bound in (limits.lower, limits.upper))
+    try:
+        found = within_bounds(
+            canonical.whiten_arms(used), form, canonical.contrast_matrix, low, high, SETTLED, prior=canonical.prior
+        )
+    except np.linalg.LinAlgError:
+        return weights
+    out = weights.copy()
+    out[used] = found.weights
+    return out
 
 
 def _better(

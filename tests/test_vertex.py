@@ -66,3 +66,66 @@ def test_bounded_weights_and_several_targets_are_left_as_they_are():
     design = cd.solve(P.d_optimal(np.c_[np.ones(101), x, x * x], max_weight=0.05))
     assert design.support.size >= 20
     assert design.weights.max() <= 0.05
+
+
+def between_bounds(design: cd.Design) -> int:
+    """Arms strictly between their bounds."""
+    W, w = design.problem.weight_set, design.weights
+    lower = np.zeros(w.size) if W.lower is None else W.lower
+    upper = np.ones(w.size) if W.upper is None else W.upper
+    return int(np.count_nonzero((w > lower + 1e-9) & (w < upper - 1e-9)))
+
+
+@pytest.mark.parametrize("kind", ["d_optimal", "a_optimal", "g_optimal", "c_optimal", "ds_optimal"])
+def test_constraints_add_one_arm_each(kind):
+    """Arms between their bounds: at most r(r+1)/2, and one for every constraint that holds with equality."""
+    rng = np.random.default_rng(1)
+    X, G = rng.standard_normal((150, 3)), rng.random((2, 150))
+    more = {"ds_optimal": ([0, 1],), "c_optimal": ([1.0, 2, 3],)}.get(kind, ())
+    for given in (
+        {"inequalities": (G, [0.3, 0.35])},
+        {"constraints": lambda w: [G @ w <= np.array([0.3, 0.35])]},
+        {"max_weight": 0.05},
+        {"max_weight": 0.06, "inequalities": (G, [0.35, 0.4]), "min_weight": np.where(np.arange(150) < 3, 0.01, 0.0)},
+    ):
+        design = cd.solve(getattr(P, kind)(X, *more, **given))
+        assert design.status.name == "CERTIFIED"
+        assert between_bounds(design) <= 6 + 2 * ("max_weight" not in given or "inequalities" in given)
+        assert design.certificate.feasibility <= 1e-12
+        checked = cd.verify(design.problem, weights=design.weights)
+        assert checked.is_allowed
+        assert checked.efficiency_interval[1] >= 1 / (1 + design.gap) - 1e-9
+
+
+def test_a_smeared_design_within_constraints_has_its_few_points():
+    """1, x, x^2 on [-1, 1] with at most a quarter below zero: -1 has 1/4, and the others (1 - 1/4) / 2 each."""
+    x = np.linspace(-1, 1, 401)
+    F, below = np.c_[np.ones(401), x, x * x], (x < 0).astype(float)
+    for given in ({"inequalities": (below[None], [0.25])}, {"constraints": lambda w: [below @ w <= 0.25]}):
+        design = cd.solve(P.d_optimal(F, **given))
+        assert x[design.support].tolist() == [-1.0, 0.0, 1.0]
+        assert np.abs(design.weights[design.support] - [0.25, 0.375, 0.375]).max() < 1e-5
+    capped = cd.solve(P.d_optimal(F, max_weight=np.where(x == 0, 0.2, 1.0), inequalities=(below[None], [0.45])))
+    assert capped.status.name == "CERTIFIED"
+    assert between_bounds(capped) <= 7
+
+
+def test_information_is_kept_on_the_way_to_a_vertex():
+    from convexdesign.rounding.sparsification_within import LinearLimits, between, sparsify_within
+
+    rng = np.random.default_rng(5)
+    U, w = rng.standard_normal((80, 3)), rng.random(80)
+    w /= w.sum()
+    E, G = rng.random((1, 80)), rng.random((4, 80))
+    limits = LinearLimits(np.zeros(80), np.full(80, 0.05), E, E @ w, G, G @ w + [0.0, 1e-3, 1e-2, 1.0])
+    moved = sparsify_within(U[between(w, limits)], w, limits)
+    A, B = ((U * v[:, None]).T @ U for v in (w, moved))
+    np.testing.assert_allclose(A, B, atol=1e-12)
+    assert moved.sum() == pytest.approx(1.0, abs=1e-13)
+    assert moved.min() >= 0
+    assert moved.max() <= 0.05
+    assert (E @ moved)[0] == pytest.approx(float((E @ w)[0]), abs=1e-13)
+    room = limits.h - G @ moved
+    assert room.min() >= -1e-12
+    # A vertex: as many arms between their bounds as equations that hold.
+    assert between(moved, limits).size <= 7 + 1 + int((room < 1e-9).sum())

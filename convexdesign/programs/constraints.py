@@ -107,7 +107,7 @@ class Feasible:
         with variables of their own by the distance to the nearest point of W, each weight in terms of its upper limit.
         """
         worst = max(self.weight_set.violation(weights), self._linear_violation(weights))
-        if not self._linear_only:
+        if not self.is_linear:
             rows, right = self._cuts(weights) if self.evaluable else (None, None)
             if rows is not None and right is not None:
                 return max(worst, float(misses(rows, right, weights).max(initial=0.0)))
@@ -119,14 +119,14 @@ class Feasible:
         """Weights in W near the weights given, as far as rounding and, for variables of its own, a solver can tell."""
         if self.weight_set.constraints is None:
             return self.weight_set.projected(weights)
-        if not (self._linear_only or self.evaluable):
+        if not (self.is_linear or self.evaluable):
             return self._nearest(weights, time_limit)
         best, least = weights, np.inf
         G, h = self.G, self.h
-        for _ in range(1 if self._linear_only else MOST_CUTS):
+        for _ in range(1 if self.is_linear else MOST_CUTS):
             weights = self._into_rows(weights, G, h)
             missed = self._linear_violation(weights)
-            rows, right = (None, None) if self._linear_only else self._cuts(weights)
+            rows, right = (None, None) if self.is_linear else self._cuts(weights)
             if rows is not None and right is not None:
                 missed = max(missed, float(misses(rows, right, weights).max(initial=0.0)))
             if missed < least:
@@ -181,7 +181,8 @@ class Feasible:
     # ----------------------------------------------------------------- judging
 
     @property
-    def _linear_only(self) -> bool:
+    def is_linear(self) -> bool:
+        """Whether E w = e and G w <= h, with the bounds, are all there is."""
         form = self.body.form
         return not form.blocks and form.A.shape[1] == form.n
 

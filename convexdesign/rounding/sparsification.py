@@ -10,7 +10,7 @@ from convexdesign.arms.groups import as_groups
 from convexdesign.criteria.exchange import information
 from convexdesign.typing import Floats
 
-__all__ = ["sparsify"]
+__all__ = ["lifted_points", "sparsify"]
 
 
 # While more than this many times the final support is left, whole groups of arms are dropped at once.
@@ -55,7 +55,7 @@ def sparsify(arms: Floats, weights: Floats, prior: Floats | None = None) -> Floa
     lifted_dim = r * (r + 1) // 2 + 1
     if support.size <= lifted_dim:
         return weights
-    lifted = _lift(U, w, prior)
+    lifted = lifted_points(U, w, prior)
     goal = lifted.T @ w
     # Lightest first: arms of similar weight share a group, and the heavy ones are the last to go.
     kept = np.argsort(w, kind="stable")
@@ -70,7 +70,7 @@ def sparsify(arms: Floats, weights: Floats, prior: Floats | None = None) -> Floa
     return out
 
 
-def _lift(U: Floats, w: Floats, prior: Floats | None) -> Floats:
+def lifted_points(U: Floats, w: Floats, prior: Floats | None) -> Floats:
     """Rows (svec(u u'), 1), in coordinates where the information of the design is the identity."""
     A = information(U, w)
     if prior is not None:
