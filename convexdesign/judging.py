@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from convexdesign.negligible import without_negligible
 from convexdesign.outcome import Outcome, better_of, status_of
 from convexdesign.problem import Canonical
 from convexdesign.programs.prover import Prover
-from convexdesign.rounding.sparsification_within import LinearLimits
 from convexdesign.typing import Floats
-from convexdesign.vertex import at_vertex
+
+if TYPE_CHECKING:
+    from convexdesign.rounding.sparsification_within import LinearLimits
 
 __all__ = ["at_its_vertex", "better", "judged"]
 
@@ -34,6 +36,8 @@ def judged(canonical: Canonical, outcome: Outcome, prove: Prover, tol: float) ->
 
 def at_its_vertex(design: Design) -> Design:
     """The design on fewer arms, where its tolerance allows that."""
+    from convexdesign.vertex import at_vertex
+
     weights, certificate = at_vertex(
         design.canonical, design.weights, design.certificate, design.tol, _limits(design.canonical)
     )
@@ -46,6 +50,8 @@ def at_its_vertex(design: Design) -> Design:
 
 def _limits(canonical: Canonical) -> LinearLimits | None:
     """Bounds and linear constraints on the weights; None where there are none, or others that are not linear."""
+    from convexdesign.rounding.sparsification_within import LinearLimits
+
     W, n = canonical.problem.weight_set, canonical.problem.n_arms
     if W.is_simplex:
         return None

@@ -21,8 +21,10 @@ import numpy as np
 from convexdesign.arms.groups import grouped, repeat_per_response
 from convexdesign.certificate import Certificate, revalued
 from convexdesign.criteria import oracle_of
+from convexdesign.frankwolfe.bounded import within_bounds
 from convexdesign.problem import Canonical
 from convexdesign.problem.projection import into_rows, misses_of
+from convexdesign.rounding.sparsification import sparsify
 from convexdesign.rounding.sparsification_within import LinearLimits, between, sparsify_within
 from convexdesign.typing import Floats, Indices
 
@@ -152,8 +154,6 @@ def _merged(
 
 def _settled(canonical: Canonical, weights: Floats, limits: LinearLimits) -> Floats:
     """The best weights on the arms between their bounds, the others where they are; as given where there are other limits."""
-    from convexdesign.frankwolfe.bounded import within_bounds
-
     form = oracle_of(canonical.problem).smooth_form
     used = np.flatnonzero(weights)
     if form is None or len(limits.E) or len(limits.G) or not used.size <= MOST_ARMS:
@@ -222,8 +222,6 @@ def _without_neighbours(
     canonical: Canonical, weights: Floats, certificate: Certificate, support: Indices, arms: Floats, tol: float
 ) -> tuple[Floats, Certificate]:
     """Arms left out one after another, the lightest first, each with the best weights on the others."""
-    from convexdesign.rounding.sparsification import sparsify
-
     w = weights[support]
     if w.size > arms.shape[1] * (arms.shape[1] + 1) // 2:
         w = sparsify(arms, w, canonical.prior)

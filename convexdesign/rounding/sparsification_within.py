@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from convexdesign.rounding.sparsification import lifted_points
 from convexdesign.typing import Floats, Indices
@@ -72,6 +71,8 @@ def _to_vertex(points: Floats, w: Floats, low: Floats, high: Floats, G: Floats, 
 
     Moves along directions z with z'points = 0 until a weight meets a bound or a row its limit; that then stays.
     """
+    from scipy.linalg import qr
+
     norms = np.maximum(np.linalg.norm(points, axis=1), 1e-300)
     size = np.maximum(np.abs(points).max(axis=0), 1e-300)
     Q, R, _ = qr(points / size / norms[:, None], pivoting=True)
