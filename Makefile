@@ -1,4 +1,4 @@
-# make demo | test | bench | docs | lint | validate | clean: each builds .venv first and installs what it needs
+# make demo | test | bare | bench | docs | lint | validate | clean: each builds .venv first and installs what it needs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE = 1
 # The programs that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
 VALIDATIONS := $(shell grep -l '__main__' validation/*.py)
 
-.PHONY: demo test bench docs lint format types unit validate clean
+.PHONY: demo test bare bench docs lint format types unit validate clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,13 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
+# An environment with the package and what it requires, no extras: it imports, solves, verifies, and says what is missing.
+bare:
+	rm -rf build/bare
+	$(PYTHON) -m venv build/bare
+	build/bare/bin/python -m pip install --quiet --disable-pip-version-check .
+	build/bare/bin/python tests/bare_install.py
+
 # Hours: the full counts, each program after the other whatever became of those before. make test runs small seeded samples.
 validate: $(VENV)/.test
 	failed=0; for program in $(VALIDATIONS); do \
@@ -51,6 +58,7 @@ bench: $(VENV)/.runtime
 	$(BIN)/python benchmarks/frank_wolfe.py docs/benchmarks
 	$(BIN)/python benchmarks/warm_start.py docs/benchmarks
 	$(BIN)/python benchmarks/many_items.py docs/benchmarks
+	$(BIN)/python benchmarks/extras.py docs/benchmarks
 	$(BIN)/python benchmarks/experiment.py --output docs/benchmarks/durable-experiments.md
 
 format: $(VENV)/.test

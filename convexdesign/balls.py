@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.errors import ConvexDesignError
+from convexdesign.extras import needed
 
 __all__ = [
     "ball",
@@ -48,7 +48,7 @@ def precision(bits: int = BITS) -> Iterator[None]:
 
     Raises
     ------
-    ConvexDesignError
+    MissingExtraError
         When python-flint (extra `rigorous`) is missing.
 
     Examples
@@ -57,12 +57,7 @@ def precision(bits: int = BITS) -> Iterator[None]:
     >>> with precision(128):
     ...     pass
     """
-    try:
-        from flint import ctx
-    except ImportError as error:
-        raise ConvexDesignError(
-            "rigorous verification needs python-flint: install the extra with pip install 'convexdesign[rigorous]'"
-        ) from error
+    ctx = needed("flint", "rigorous verification").ctx
     with _ALONE:
         before = ctx.prec
         ctx.prec = bits

@@ -252,7 +252,7 @@ class Design:
 
         Raises
         ------
-        ImportError
+        MissingExtraError
             Without the extra `plot`.
 
         Examples

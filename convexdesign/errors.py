@@ -8,6 +8,7 @@ __all__ = [
     "ExperimentalWarning",
     "FormulaWarning",
     "InputError",
+    "MissingExtraError",
     "SolverError",
     "StoreError",
     "UnidentifiableError",
@@ -20,6 +21,10 @@ class ConvexDesignError(Exception):
 
 class InputError(ConvexDesignError, ValueError):
     """The input is wrong: the message names the place, the value found there and the remedy."""
+
+
+class MissingExtraError(ImportError, InputError):
+    """What was asked for needs a library that is not installed: the message names the extra that brings it."""
 
 
 class UnidentifiableError(ConvexDesignError):

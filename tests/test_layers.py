@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parents[1] / "convexdesign"
 # Lower layers first; a module may import its own layer's package and any lower layer.
 LAYERS = (
     ("errors", "decimals", "typing"),
-    ("arguments", "balls", "digest", "files", "deprecation"),
+    ("arguments", "extras"),
+    ("balls", "digest", "files", "deprecation"),
     ("showing", "result_table"),
     ("features",),
     ("arms",),

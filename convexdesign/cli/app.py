@@ -21,6 +21,7 @@ from convexdesign.cli.estimate import estimate
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.experiment import experiment
 from convexdesign.cli.explore import explore
+from convexdesign.cli.extras import extras
 from convexdesign.cli.output import print_json, print_line, say
 from convexdesign.cli.problems import problems
 from convexdesign.cli.reproduce import reproduce
@@ -54,6 +55,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     reproduce,
     problems,
     explore,
+    extras,
     demo,
 )
 

@@ -66,10 +66,7 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
         raise InputError(f"{option} {path}: the ending must be one of {', '.join(PICTURES)}")
     from convexdesign.plotting import require_matplotlib
 
-    try:
-        require_matplotlib()
-    except ImportError as error:
-        raise InputError(str(error)) from None
+    require_matplotlib()
 
 
 def save_picture(ax: Axes, path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from convexdesign.errors import InputError
+from convexdesign.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from convexdesign.arms.read import LabelledVectors
@@ -61,8 +61,8 @@ def coded(table: Factors, columns: list[str], path: Path, arms: Path, formula: s
         # Rows are counted from 1 in files, the header apart.
         settings = pd.DataFrame({c: table.columns[c] for c in columns}, index=range(1, table.n + 1))
         return model_matrix(settings, formula)
-    except ImportError as error:
-        raise InputError(str(error)) from None
+    except MissingExtraError:
+        raise
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -85,8 +85,5 @@ def figures() -> list[str]:
 def run_figure(name: str, output_dir: Path, options: dict[str, Any]) -> list[Path]:
     """Write one figure; the paths written."""
     module = import_module(f"convexdesign.reproduce.{name.replace('-', '_')}")
-    try:
-        paths: list[Path] = list(module.run(output_dir, **options))
-    except ImportError as error:
-        raise InputError(str(error)) from None
+    paths: list[Path] = list(module.run(output_dir, **options))
     return paths

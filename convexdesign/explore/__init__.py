@@ -7,23 +7,20 @@
 
 from typing import Any
 
-from convexdesign.errors import InputError
 from convexdesign.explore.script import program
 from convexdesign.explore.single_page import alone
 from convexdesign.explore.state import EXAMPLES, PROBLEMS, State
 from convexdesign.explore.views import View, view
+from convexdesign.extras import needed
 
 __all__ = ["EXAMPLES", "PROBLEMS", "State", "View", "alone", "program", "view"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "Explorer":
-        try:
-            from convexdesign.explore.widget import Explorer
-        except ImportError as error:
-            raise InputError(
-                f"the explorer in a notebook needs {error.name}, which is not installed; get it with: "
-                "pip install 'convexdesign[explore]'"
-            ) from error
+        for module in ("anywidget", "traitlets"):
+            needed(module, "the explorer in a notebook")
+        from convexdesign.explore.widget import Explorer
+
         return Explorer
     raise AttributeError(f"module 'convexdesign.explore' has no attribute {name!r}")

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from convexdesign.errors import InputError
+from convexdesign.errors import InputError, MissingExtraError
 from convexdesign.explore.answers import answer, beginning
 from convexdesign.explore.guard import Guard
+from convexdesign.extras import needed
 
 __all__ = ["serve"]
 
@@ -188,7 +189,7 @@ def _interrupted_by_the_end() -> Iterator[None]:
 def _one_thread() -> Any:
     """On matrices this small, threads of linear algebra only wait for one another; where nothing can tell them, they do."""
     try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
+        threadpoolctl = needed("threadpoolctl", "one thread")
+    except MissingExtraError:
         return nullcontext()
-    return threadpool_limits(limits=1)
+    return threadpoolctl.threadpool_limits(limits=1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexdesign.errors import InputError
+from convexdesign.extras import needed
 from convexdesign.features.expression import NUMERIC, Columns
 from convexdesign.features.formula import CONSTANT, Formula, Term, parse_formula
 
@@ -122,10 +123,7 @@ def model_matrix(table: Any, formula: str | ModelSpec) -> ModelMatrix:
     """
     if isinstance(formula, ModelSpec):
         return formula.apply(table)
-    try:
-        import formulaic
-    except ImportError:
-        raise ImportError("model formulas need the extra: pip install 'convexdesign[formula]'") from None
+    formulaic = needed("formulaic", "a model formula")
     frame = _frame(table)
     columns = Columns({str(name): _is_numeric(frame[name]) for name in frame.columns})
     try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from convexdesign.extras import needed
 from convexdesign.plotting.palette import GREY, INK
 
 if TYPE_CHECKING:
@@ -29,19 +30,14 @@ def require_matplotlib() -> None:
 
     Raises
     ------
-    ImportError
-        Naming the extra `plot`, where matplotlib is not installed.
+    MissingExtraError
+        An ImportError that names the extra `plot`, where matplotlib is not installed.
 
     Examples
     --------
     >>> require_matplotlib()
     """
-    try:
-        import matplotlib  # noqa: F401  (only whether it is there matters)
-    except ImportError as error:
-        raise ImportError(
-            "drawing needs matplotlib, which is not installed; get it with: pip install 'convexdesign[plot]'"
-        ) from error
+    needed("matplotlib", "drawing")
 
 
 def new_axes(size: tuple[float, float] = (7.0, 4.2)) -> Axes:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from convexdesign.arms.read import LabelledVectors, read_arms, read_rows
 from convexdesign.digest import array_digest
-from convexdesign.errors import InputError
+from convexdesign.errors import InputError, MissingExtraError
 from convexdesign.files import open_array
 from convexdesign.problem.kinds import KINDS
 from convexdesign.problem.problem import DesignProblem
@@ -145,7 +145,7 @@ def _coded_again(model: Any, values: NDArray[Any], beside: Path) -> Any:
 
     try:
         matrix = model_matrix(pandas.DataFrame(model["settings"]), model["formula"])
-    except ImportError:
+    except MissingExtraError:
         return None
     except (InputError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{beside}: the settings that arms were made of cannot be read: {error}") from None

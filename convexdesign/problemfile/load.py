@@ -24,7 +24,7 @@ from convexdesign.arms.labels import (
     place_of_term,
 )
 from convexdesign.arms.read import LabelledVectors, column_or_numbers, read_arms, read_rows
-from convexdesign.errors import InputError
+from convexdesign.errors import InputError, MissingExtraError
 from convexdesign.features.model import model_matrix
 from convexdesign.problem.continuum import Continuum
 from convexdesign.problem.kinds import KINDS
@@ -294,8 +294,8 @@ class _Reader:
         named = names or (None if table.names is None else list(table.names))
         try:
             matrix = model_matrix(frame, self.formula)
-        except ImportError as error:
-            raise InputError(str(error)) from None
+        except MissingExtraError:
+            raise
         except InputError as error:
             raise InputError(f"{self.path}: model.formula: {error}") from None
         rows = LabelledVectors(np.ascontiguousarray(matrix.to_numpy()), None, tuple(matrix.columns), matrix=matrix)

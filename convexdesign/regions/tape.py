@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.errors import InputError
+from convexdesign.extras import needed
 from convexdesign.regions.intervals import UNARY, Interval, Jet
 from convexdesign.typing import Floats
 
@@ -215,12 +216,7 @@ def constant_of(node: Node) -> Fraction | None:
 
 def gradient_by(node: Node, parameters: Sequence[str]) -> list[Node]:
     """The derivatives by each parameter, by SymPy."""
-    try:
-        import sympy
-    except ImportError:
-        raise InputError(
-            "nonlinear models need SymPy for their derivatives: pip install 'convexdesign[nonlinear]'"
-        ) from None
+    sympy = needed("sympy", "a nonlinear model")
     names = sorted(node.names() | set(parameters))
     symbols = {name: sympy.Symbol(f"v{k}", real=True) for k, name in enumerate(names)}
     back = {symbol: name for name, symbol in symbols.items()}

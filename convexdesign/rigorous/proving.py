@@ -74,7 +74,7 @@ def prove(canonical: Canonical, weights: Floats, targets: Indices, vectors: Floa
 
     Raises
     ------
-    ConvexDesignError
+    MissingExtraError
         Without python-flint (extra `rigorous`).
     InputError
         Where the data, read exactly, are not of the rank they have in doubles.

@@ -32,7 +32,8 @@ from convexdesign.criteria.exchange import (
     pseudo_inverse_factor,
     value_on_range,
 )
-from convexdesign.errors import ConvexDesignError, SolverError
+from convexdesign.errors import SolverError
+from convexdesign.extras import needed
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.rounding.plans import MEETS, CountInequalities, no_rows
 from convexdesign.typing import Counts, Floats
@@ -123,7 +124,7 @@ def prove_optimal(
 
     Raises
     ------
-    ConvexDesignError
+    MissingExtraError
         When highspy is not installed (extra `exact`).
 
     References
@@ -362,14 +363,10 @@ class _LinearProgram:
     """
 
     def __init__(self, n: int, total: int, rows: CountInequalities):
-        try:
-            import highspy
-        except ImportError as error:
-            raise ConvexDesignError(
-                "method='optimal' needs highspy: install the extra with pip install 'convexdesign[exact]'"
-            ) from error
+        highspy = needed("highspy", "method='optimal'")
+        highs: Any = highspy.Highs
 
-        class Quiet(highspy.Highs):  # type: ignore[misc]
+        class Quiet(highs):  # type: ignore[misc]
             """Silent before its constructor, which enables callbacks, has a chance to print a banner."""
 
             def enableCallbacks(self) -> None:

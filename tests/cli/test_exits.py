@@ -82,12 +82,7 @@ def test_a_broken_problem_file_names_file_and_field(cli, tmp_path):
 
 
 def test_a_missing_extra_is_said_before_the_work(cli, problem_file, monkeypatch):
-    import convexdesign.plotting
-
-    def missing():
-        raise ImportError("drawing needs matplotlib; pip install 'convexdesign[plot]'")
-
-    monkeypatch.setattr(convexdesign.plotting, "require_matplotlib", missing)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     failed(cli("solve", problem_file, "--plot", "x.png"), 2, "convexdesign[plot]")
 
 
@@ -234,7 +229,7 @@ def test_no_escape_codes_in_a_pipe():
 
 NAMES = (
     *("solve", "verify", "certify", "check", "round", "efficiencies", "estimate", "simulate", "reproduce"),
-    *("problems", "explore", "demo"),
+    *("problems", "explore", "extras", "demo"),
 )
 
 
