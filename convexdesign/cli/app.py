@@ -200,5 +200,8 @@ def warnings_as_messages() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        # What libraries say to those who write code with them is not for those who type commands.
+        for category in (DeprecationWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", category)
         warnings.showwarning = show
         yield

@@ -78,7 +78,7 @@ class Body:
         """The point of W next to v (n,), and its distance: the largest |w_i - v_i|, each in terms of its own upper limit."""
         n = self.form.n
         unit = np.where(self.hi[:n] > 0, np.minimum(self.hi[:n], 1.0), 1.0)
-        eye = sparse.eye_array(n, self.lo.size, format="csr")
+        eye = sparse.eye(n, self.lo.size, format="csr")
         near = sparse.vstack([eye, -eye])
         extra = sparse.hstack([near, -np.tile(unit, 2)[:, None]])
         cost = np.r_[np.zeros(self.lo.size), 1.0]
@@ -96,7 +96,7 @@ class Body:
         for block in form.blocks:
             deep[block.rows] = block.deep
         width = np.minimum(self.hi[:n], 1.0) - self.lo[:n]
-        eye = sparse.eye_array(n, columns, format="csr")
+        eye = sparse.eye(n, columns, format="csr")
         extra = sparse.hstack([sparse.vstack([-eye, eye]), np.tile(width, 2)[:, None]])
         last = sparse.csr_matrix((np.ones(1), (np.zeros(1, dtype=int), np.full(1, columns))), shape=(1, columns + 1))
         rows, right = sparse.vstack([extra, last]), np.r_[-self.lo[:n], np.minimum(self.hi[:n], 1.0), 1.0]
@@ -110,7 +110,7 @@ class Body:
         unit = np.where(self.hi[:n] > 0, np.minimum(self.hi[:n], 1.0), 1.0)
         # Shares v: v <= w / unit, 0 <= v <= enough; maximise their sum.
         enough = 1e-3 / n
-        eye = sparse.eye_array(n, format="csr")
+        eye = sparse.eye(n, format="csr")
         none = sparse.csr_matrix((n, columns - n))
         extra = sparse.vstack(
             [
