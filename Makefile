@@ -1,4 +1,4 @@
-# make demo | test | bare | bench | docs | lint | validate | clean: each builds .venv first and installs what it needs
+# make demo | test | bare | lowest | bench | docs | lint | validate | clean: each builds what it needs, most of them .venv
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE = 1
 # The programs that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
 VALIDATIONS := $(shell grep -l '__main__' validation/*.py)
 
-.PHONY: demo test bare bench docs lint format types unit validate clean
+.PHONY: demo test bare lowest bench docs lint format types unit validate clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +47,16 @@ bare:
 	build/bare/bin/python -m pip install --quiet --disable-pip-version-check .
 	build/bare/bin/python tests/bare_install.py
 
+# The tests under the lowest versions that pyproject.toml admits; make lowest TESTS="tests/contracts tests/programs" runs a share.
+# Old releases use what newer ones of their own dependencies deprecate: those warnings are not ours.
+lowest: $(VENV)-lowest/.test
+	$(VENV)-lowest/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/docs -W default::DeprecationWarning $(TESTS)
+
+$(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[test]'
+	touch $@
+
 # Hours: the full counts, each program after the other whatever became of those before. make test runs small seeded samples.
 validate: $(VENV)/.test
 	failed=0; for program in $(VALIDATIONS); do \
@@ -72,4 +82,4 @@ docs: $(VENV)/.test
 	$(BIN)/python -m pytest tests/docs
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery docs/command-line.md demo.png .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest build dist docs/_build docs/api docs/gallery docs/command-line.md demo.png .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 from convexdesign.arguments import flag, generator, numeric, positive, real, real_array, shown, whole_at_least
 from convexdesign.arms.blocks import BlockArms
 from convexdesign.errors import InputError
-from convexdesign.identification.objectives import BestArm, LevelSet, Objective, true_answer
+from convexdesign.identification.best_arm import BestArm
+from convexdesign.identification.level_set import LevelSet
+from convexdesign.identification.objectives import Objective, true_answer
 from convexdesign.typing import Floats
 
 __all__ = [

@@ -8,7 +8,8 @@ import pytest
 from convexdesign import instances
 from convexdesign.errors import InputError
 from convexdesign.features import phi, vech
-from convexdesign.identification.objectives import BestArm, LevelSet
+from convexdesign.identification.best_arm import BestArm
+from convexdesign.identification.level_set import LevelSet
 
 EVERY = {
     "soare": instances.soare,

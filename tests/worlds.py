@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import convexdesign as cd
-from convexdesign.identification.objectives import BestArm, LevelSet
+from convexdesign.identification.best_arm import BestArm
+from convexdesign.identification.level_set import LevelSet
 from convexdesign.instances import Instance
 
 __all__ = ["bounds_of", "play", "random_world", "run_many"]

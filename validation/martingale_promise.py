@@ -119,6 +119,7 @@ def is_wrong(case: Case, result: Result) -> bool:
         best = np.flatnonzero(values > values.max() - 1e-9)
         lost = not set(best.tolist()) <= set(result.survivors)
         return lost or bool(np.any(values[answer] < values.max() - epsilon))
+    assert isinstance(case.world.objective, LevelSet)
     distance = values - case.world.objective.threshold
     placed = np.any(distance[list(result.above)] < 1e-9) or np.any(distance[list(result.below)] > -1e-9)
     if result.status is not AnswerStatus.EPSILON_GOOD:

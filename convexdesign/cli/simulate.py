@@ -161,7 +161,9 @@ def world_of(problem: DesignProblem, noise: str, reward_range: tuple[float, floa
     """The truth behind an oracle problem; InputError for other kinds, and for what identification does not take."""
     import numpy as np
 
-    from convexdesign.identification.objectives import BestArm, LevelSet, true_answer
+    from convexdesign.identification.best_arm import BestArm
+    from convexdesign.identification.level_set import LevelSet
+    from convexdesign.identification.objectives import true_answer
 
     if problem.kind not in KINDS:
         raise InputError(

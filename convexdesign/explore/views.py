@@ -15,8 +15,10 @@ from convexdesign.errors import ConvergenceWarning, ConvexDesignError, InputErro
 from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.exact import ExactDesign
 from convexdesign.explore.state import PROBLEMS, State
+from convexdesign.identification.best_arm import BestArm
 from convexdesign.identification.bounds import Complexity, complexity, lower_bound
-from convexdesign.identification.objectives import BestArm, LevelSet, Objective
+from convexdesign.identification.level_set import LevelSet
+from convexdesign.identification.objectives import Objective
 from convexdesign.plotting.plane import ellipse_data
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.kinds import KINDS

@@ -8,6 +8,7 @@ All algorithms ask and tell: `while not algo.done: batch = algo.ask(); algo.tell
 from convexdesign.deprecation import renamed
 from convexdesign.identification.assumption_checks import GuaranteeWarning
 from convexdesign.identification.baselines import OracleAllocation, StaticAllocation
+from convexdesign.identification.best_arm import BestArm
 from convexdesign.identification.bounds import (
     Complexity,
     complexity,
@@ -20,8 +21,9 @@ from convexdesign.identification.bounds import (
 from convexdesign.identification.burn_in import AdaptiveBurnIn, burn_in_budget
 from convexdesign.identification.hrage import HRage
 from convexdesign.identification.identifier import Identifier
+from convexdesign.identification.level_set import LevelSet
 from convexdesign.identification.martingale_elimination import MartingaleElimination
-from convexdesign.identification.objectives import BestArm, LevelSet, true_answer
+from convexdesign.identification.objectives import Objective, true_answer
 from convexdesign.identification.rage import GapElimination, Rage
 from convexdesign.identification.result import AnswerStatus, Confidence, Result, Round
 
@@ -37,6 +39,7 @@ __all__ = [
     "Identifier",
     "LevelSet",
     "MartingaleElimination",
+    "Objective",
     "OracleAllocation",
     "Rage",
     "Result",

@@ -13,7 +13,8 @@ from convexdesign.arms.labels import COORDINATES
 from convexdesign.arms.read import LabelledVectors, read_alike, read_positive, read_rows, read_vector
 from convexdesign.errors import InputError
 from convexdesign.identification.allocations import Allocation, allocate
-from convexdesign.identification.objectives import BestArm, Items, Objective, checked_objective
+from convexdesign.identification.best_arm import BestArm
+from convexdesign.identification.objectives import Items, Objective, checked_objective
 from convexdesign.typing import Floats
 
 __all__ = ["Complexity", "complexity", "lower_bound", "psi_star", "rho_star", "sharp_lower_bound", "upper_bound"]

@@ -27,14 +27,8 @@ from convexdesign.identification.assumption_checks import (
     arm_name,
     assumption_violation,
 )
-from convexdesign.identification.objectives import (
-    BestArm,
-    ItemPartition,
-    Items,
-    Objective,
-    as_tuple,
-    checked_objective,
-)
+from convexdesign.identification.best_arm import BestArm
+from convexdesign.identification.objectives import ItemPartition, Items, Objective, as_tuple, checked_objective
 from convexdesign.identification.result import AnswerStatus, Result, Round
 from convexdesign.identification.reward_range import RewardRange
 from convexdesign.identification.two_values import TwoValues, alike, two_values

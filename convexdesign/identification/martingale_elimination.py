@@ -15,6 +15,7 @@ from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise as SubGaussian
 from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.assumption_checks import LEVEL, and_more_arms, arm_name
+from convexdesign.identification.best_arm import BestArm
 from convexdesign.identification.coin_bets import BoundedEvidence
 from convexdesign.identification.evidence import CoordinateFit, Evidence, pooled_fit, variance_upper_ends
 from convexdesign.identification.identifier import (
@@ -25,8 +26,9 @@ from convexdesign.identification.identifier import (
     noise_up_to,
     whole_limit,
 )
+from convexdesign.identification.level_set import LevelSet
 from convexdesign.identification.martingale_plan import ArmsToPull, Planner, Wanted, likely_gaps
-from convexdesign.identification.objectives import BestArm, ItemPartition, LevelSet, as_tuple
+from convexdesign.identification.objectives import ItemPartition, as_tuple
 from convexdesign.identification.result import AnswerStatus, Confidence, Result
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.identification.variance_history import VarianceHistory
@@ -246,6 +248,7 @@ class MartingaleElimination(Identifier):
             coordinates = self._coordinates[leader] - self._coordinates[items]
             estimates = coordinates @ fit.coefficients
         else:
+            assert isinstance(self.objective, LevelSet)
             directions, coordinates = values[items], self._coordinates[items]
             estimates = np.abs(coordinates @ fit.coefficients - self.objective.threshold)
         gaps = likely_gaps(estimates, np.sqrt(fit.variances(coordinates))) + self.epsilon
@@ -407,7 +410,7 @@ class MartingaleElimination(Identifier):
         """Who is left, and who leads."""
         now, items = self.partition, self.partition.undecided
         rejected = self._bets.best[items] >= self._threshold
-        if not isinstance(self.objective, BestArm):
+        if isinstance(self.objective, LevelSet):
             return self.objective.place(now, rejected, self._below.best[items] >= self._threshold)
         # The best of all items leads, even where it was dropped: else, with the best item lost, others that tie would
         # never be told apart. It is left while it leads; that the survivors are more cannot make them wrong.

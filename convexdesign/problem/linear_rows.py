@@ -1,4 +1,5 @@
-"""Linear inequalities G w <= h on weights that sum to one: how far weights are from them, and what they leave each arm.
+"""Linear inequalities G w <= h on weights that sum to one: how far weights are from them, and what they leave each arm; and
+the support function of the simplex with bounds.
 
 On the simplex g'w <= h says the same as (a g + c)'w <= a h + c, a > 0, any c. Two things do not change with a and c:
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from convexdesign.typing import Floats
 
-__all__ = ["misses", "most"]
+__all__ = ["knapsack", "misses", "most"]
 
 
 EPS = float(np.finfo(float).eps)
@@ -51,3 +52,18 @@ def most(G: Floats, h: Floats) -> Floats:
     # Each difference is correct to one rounding: a limit of zero is exact.
     limits = np.divide(left[:, None], above, out=np.full_like(above, np.inf), where=above > 0)
     return np.asarray(limits.min(axis=0) * (1.0 + 4.0 * EPS))
+
+
+def knapsack(q: Floats, lower: Floats, upper: Floats) -> float:
+    """max of w'q over sum w = 1, lower <= w <= upper, from above: a fractional knapsack, filled from the best entry down.
+
+    For any level nu, w'q <= nu + sum_i ( upper_i (q_i - nu)^+ - lower_i (nu - q_i)^+ ), with equality at the price of the arm
+    that is filled in part.
+    """
+    order = np.argsort(-q, kind="stable")
+    filled = np.cumsum((upper - lower)[order])
+    last = min(int(np.searchsorted(filled, 1.0 - lower.sum())), q.size - 1)
+    nu = float(q[order[last]])
+    terms = np.where(q > nu, upper, lower) * (q - nu)
+    # Sums in pairs lose at most this.
+    return nu + float(terms.sum()) + 64.0 * EPS * (abs(nu) + float(np.abs(terms).sum()))

@@ -24,9 +24,8 @@ from convexdesign.problem.continuum import Continuum, over_continuum, takes_cont
 from convexdesign.problem.coordinates import rank_of
 from convexdesign.problem.criterion import Criterion
 from convexdesign.problem.gaps import gaps_to_best, name_of, score_rounding, scores
-from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
-from convexdesign.problem.psd import psd_root, read_psd
+from convexdesign.problem.psd import psd_root, read_psd, root_of_moments
 from convexdesign.problem.stated import Stated
 from convexdesign.problem.targets import ResponseTargets, Targets, VectorTargets
 from convexdesign.problem.weights import WeightSet

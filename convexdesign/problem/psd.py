@@ -9,10 +9,11 @@ import numpy as np
 
 from convexdesign.arms.labels import COORDINATES, order_of
 from convexdesign.arms.read import read_rows
+from convexdesign.arms.source import Arms
 from convexdesign.errors import InputError
 from convexdesign.typing import Floats
 
-__all__ = ["psd_root", "read_psd", "read_square"]
+__all__ = ["psd_root", "read_psd", "read_square", "root_of_moments"]
 
 
 # Scaled eigenvalues this far below zero are rounding; further down the matrix is not one of information or moments.
@@ -62,3 +63,15 @@ def _scaled_eigen(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
     return values, vectors, scale
+
+
+def root_of_moments(points: Arms) -> Floats:
+    """L (d, k) with LL' = the mean of vv' over the points v, by a triangular factor of every block."""
+    size = np.sqrt(points.n)
+    R = np.vstack([part for _, part in points.map(_triangle)]) / size
+    return _triangle(R).T
+
+
+def _triangle(rows: Floats) -> Floats:
+    """A matrix R with R'R = the sum of xx' over the rows, no more rows than columns."""
+    return np.asarray(np.linalg.qr(rows, mode="r")) if rows.shape[0] > rows.shape[1] else rows

@@ -18,10 +18,9 @@ import numpy as np
 from convexdesign.arms.groups import repeat_per_response
 from convexdesign.arms.source import Arms, ArrayArms, LiftedArms, ScaledArms
 from convexdesign.problem.compensated import congruence, difference, product, product_error
-from convexdesign.problem.moments import root_of_moments
 from convexdesign.problem.pairs import PairTargets
 from convexdesign.problem.prior_information import prior_exactly
-from convexdesign.problem.psd import psd_root
+from convexdesign.problem.psd import psd_root, root_of_moments
 from convexdesign.problem.targets import Targets, VectorTargets
 from convexdesign.typing import Floats, Indices
 

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.arguments import numeric
 from convexdesign.arms.read import read_rows, read_vector
 from convexdesign.errors import InputError
-from convexdesign.problem.knapsack import knapsack
-from convexdesign.problem.linear_rows import misses, most
+from convexdesign.problem.linear_rows import knapsack, misses, most
 from convexdesign.problem.projection import into_box, into_rows
 from convexdesign.typing import Floats
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from convexdesign.problem.knapsack import knapsack
+from convexdesign.problem.linear_rows import knapsack
 from convexdesign.programs.cone_form import ConeForm, into_dual
 from convexdesign.programs.scaling import Scaling, scaled
 from convexdesign.programs.variable_limits import proven_limits

@@ -173,11 +173,6 @@ class Feasible:
         """Proven upper limits (n,) on the weights."""
         return self.body.hi[: self.w.size]
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether all variables of the constraints have proven limits, without which bounds may leave constraints out."""
-        return self.body.unlimited.size == 0
-
     # ----------------------------------------------------------------- judging
 
     @property
