@@ -31,7 +31,8 @@ def explore(
     """Explore designs in the plane, in the browser.
 
     Drag or type arms, noise variances and theta, and see the design, its certificate, whole numbers and the bound on the
-    samples at once. The page is served on this machine alone and fetches nothing from elsewhere.
+    samples at once; the page of curves has designs over an interval, with the sensitivity and its proven bound. The pages are
+    served on this machine alone and fetch nothing from elsewhere.
     """
     query = view.removeprefix("?")
     if export is not None:

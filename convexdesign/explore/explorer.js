@@ -863,3 +863,6 @@ export default {
     return () => explorer.close();
   },
 };
+
+// For the page of curves.
+export { make, raster, roundUp };

@@ -1,20 +1,7 @@
 // The page that the program serves: the explorer on what the address asks for, with the server in the widget's place.
 
+import { STOPPED, ask } from "./asking.js";
 import explorer from "./explorer.js";
-
-const STOPPED =
-  '<p class="message trouble"><strong>Stopped:</strong> The explorer does not answer any more. Start it again with ' +
-  "<code>convexdesign explore</code>, and open this address under its new port: nothing of what is set is lost.</p>";
-
-async function ask(path, question) {
-  const answer = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(question),
-  });
-  if (!answer.ok) throw new Error(`the explorer answers with ${answer.status}`);
-  return answer.json();
-}
 
 // What a widget's model would be: values by name, and word of each answer.
 class Remote {

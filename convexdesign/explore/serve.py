@@ -1,7 +1,7 @@
 """The explorer in the browser: a server of the standard library, on this machine alone, which fetches nothing from elsewhere.
 
-GET gives the page and its files; POST /start and /answer take what the page sends and give what it shows, as JSON. The server
-keeps nothing between requests: what is set is in the page and in its address.
+GET gives the pages and their files; POST /start, /answer and /curve take what a page sends and give what it shows, as JSON. The
+server keeps nothing between requests: what is set is in the page and in its address.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from convexdesign.errors import InputError, MissingExtraError
 from convexdesign.explore.answers import answer, beginning
+from convexdesign.explore.curve import curve_answer
 from convexdesign.explore.guard import Guard
 from convexdesign.extras import needed
 
@@ -29,6 +30,9 @@ __all__ = ["serve"]
 HERE = Path(__file__).parent
 FILES = {
     "/": ("page.html", "text/html"),
+    "/curve": ("curve.html", "text/html"),
+    "/curve.js": ("curve.js", "text/javascript"),
+    "/asking.js": ("asking.js", "text/javascript"),
     "/page.js": ("page.js", "text/javascript"),
     "/explorer.js": ("explorer.js", "text/javascript"),
     "/explorer.css": ("explorer.css", "text/css"),
@@ -106,11 +110,13 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         try:
             asked = dict(json.loads(body))
-            if self.path not in ("/start", "/answer"):
+            if self.path not in ("/start", "/answer", "/curve"):
                 self._say(404, "There is no such page.")
                 return
             with self.server.computing:
-                if self.path == "/start":
+                if self.path == "/curve":
+                    shown = curve_answer({"query": asked["query"]})
+                elif self.path == "/start":
                     shown = beginning(str(asked["query"]))
                 else:
                     shown = answer({"serial": asked.pop("serial"), **asked})

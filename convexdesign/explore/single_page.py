@@ -51,6 +51,7 @@ def alone(query: str = "") -> str:
     shown = page(seen) | {"serial": 0, "loaded": True, "moving": False, "steps": walk(state, METHOD)}
     model = {"shown": shown, "choices": choices(), "examples": [], "methods": [], "linked": False, "still": True}
     script = (HERE / "explorer.js").read_text(encoding="utf-8").replace("export default", "const explorer =")
+    script = script.replace("export { make, raster, roundUp };\n", "")
     style = (HERE / "explorer.css").read_text(encoding="utf-8")
     title = f"{escape(state.problem)}: a design in the plane"
     return f"""<!doctype html>

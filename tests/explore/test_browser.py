@@ -361,3 +361,27 @@ CONTRAST = """root => {
   }
   return found;
 }"""
+
+
+def test_the_page_of_curves_shows_the_sensitivity_and_follows_what_is_typed(browser, address):
+    page = browser.new_page()
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{address}curve")
+    rows = page.locator(".settings-found tbody tr")
+    page.locator("svg.sensitivity-curve").wait_for()
+    assert rows.count() == 3
+    page.get_by_label("the mean").fill("1 + x")
+    rows.nth(2).wait_for(state="detached")
+    assert rows.count() == 2
+    assert "model=1%20%2B%20x&" in page.url
+    assert (
+        page.locator("svg.sensitivity-curve")
+        .get_attribute("aria-label")
+        .startswith("The sensitivity over the interval")
+    )
+    page.get_by_label("the mean").fill("1 + y")
+    page.locator(".message.trouble").wait_for()
+    assert rows.count() == 0
+    assert faults == []
+    page.close()

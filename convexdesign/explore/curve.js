@@ -1,0 +1,165 @@
+// The page of curves: a model and an interval on one side; the sensitivity over the interval, its bound, and the settings to
+// measure at on the other. All mathematics is Python's.
+
+import { STOPPED, ask } from "./asking.js";
+import { make, raster, roundUp } from "./explorer.js";
+
+const WIDTH = 640, HEIGHT = 380, LEFT = 56, RIGHT = 16, TOP = 20, BOTTOM = 46;
+const LARGEST = 13; // radius of a disc with all the weight
+const WAIT = 250; // milliseconds after the last letter
+
+const place = document.getElementById("curve");
+const inputs = {};
+let latest = 0;
+let timer = 0;
+let shown = {};
+
+function field(name, label, attributes = {}) {
+  inputs[name] = make("input", { name, autocomplete: "off", spellcheck: "false", ...attributes });
+  inputs[name].addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => show(query()), WAIT);
+  });
+  return make("label", {}, make("span", {}, label), inputs[name]);
+}
+
+function query() {
+  const values = ["problem", "model", "parameters", "low", "high"].map((name) => [name, inputs[name].value]);
+  return new URLSearchParams(values).toString();
+}
+
+function number(x, digits = 6) {
+  return String(Number(x.toPrecision(digits))).replace("-", "−");
+}
+
+function marks(low, high, count = 6) {
+  const raw = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * (1 - 1e-9));
+  const found = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) found.push(Number((k * step).toPrecision(12)));
+  return found;
+}
+
+function picture(s) {
+  const known = s.sensitivity.filter((v) => v !== null);
+  const top = roundUp(1.08 * Math.max(s.most, ...known, ...s.points.map((p) => p.height)));
+  const at = (x) => LEFT + ((x - s.low) / (s.high - s.low)) * (WIDTH - LEFT - RIGHT);
+  const up = (v) => HEIGHT - BOTTOM - (v / top) * (HEIGHT - BOTTOM - TOP);
+  const text = (x, y, words, anchor, more = {}) => make("text", { x, y, class: "tick", "text-anchor": anchor, ...more }, words);
+  const words = `The sensitivity over the interval, nowhere above its bound ${number(s.most)}, and equal to it at `
+    + `${s.points.map((p) => `x = ${number(p.x, 4)} (${(100 * p.weight).toFixed(1)} %)`).join(", ")}.`;
+  const svg = make("svg", { class: "sensitivity-curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words });
+  for (const x of marks(s.low, s.high)) {
+    svg.append(make("line", { x1: at(x), x2: at(x), y1: TOP, y2: HEIGHT - BOTTOM, class: "thin" }));
+    svg.append(text(at(x), HEIGHT - BOTTOM + 18, number(x), "middle"));
+  }
+  for (const v of marks(0, top, 4)) {
+    svg.append(make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: up(v), y2: up(v), class: "thin" }));
+    svg.append(text(LEFT - 8, up(v) + 5, number(v), "end"));
+  }
+  svg.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "setting x", "middle"));
+  let path = "";
+  s.x.forEach((x, k) => {
+    const v = s.sensitivity[k];
+    if (v !== null) path += `${path && s.sensitivity[k - 1] !== null ? "L" : "M"}${at(x).toFixed(2)},${up(v).toFixed(2)}`;
+  });
+  svg.append(make("path", { d: path, class: "curve" }));
+  svg.append(make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: up(s.most), y2: up(s.most), class: "bound" }));
+  for (const p of s.points) {
+    const disc = make("circle", { cx: at(p.x), cy: up(p.height), r: 3 + LARGEST * Math.sqrt(p.weight), class: "setting" });
+    disc.append(make("title", {}, `x = ${number(p.x)}: ${(100 * p.weight).toFixed(2)} %`));
+    svg.append(disc);
+  }
+  return svg;
+}
+
+function save(kind) {
+  const svg = place.querySelector("svg.sensitivity-curve");
+  const copy = svg.cloneNode(true);
+  const looks = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "fill-opacity"];
+  const [from, to] = [svg, copy].map((node) => [node, ...node.querySelectorAll("*")]);
+  from.forEach((node, k) => {
+    const style = getComputedStyle(node);
+    for (const look of looks) to[k].setAttribute(look, style.getPropertyValue(look));
+  });
+  const ground = getComputedStyle(place).backgroundColor;
+  copy.insertBefore(make("rect", { width: WIDTH, height: HEIGHT, fill: ground }), copy.firstChild);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("width", WIDTH);
+  copy.setAttribute("height", HEIGHT);
+  const blob = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+  (kind === "svg" ? Promise.resolve(blob) : raster(blob, WIDTH, HEIGHT)).then((data) => {
+    const address = URL.createObjectURL(data);
+    make("a", { href: address, download: `curve.${kind}` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  });
+}
+
+function results(s) {
+  const rows = s.points.map((p) =>
+    make("tr", {}, make("td", {}, number(p.x)), make("td", {}, `${(100 * p.weight).toFixed(2)} %`), make("td", {}, number(p.height))));
+  const head = make("thead", {}, make("tr", {}, ...["x", "share", "sensitivity"].map((t) => make("th", { scope: "col" }, t))));
+  return [
+    make("section", { class: "part sensitivity" }, make("h2", {}, "Sensitivity over the interval"), picture(s),
+      make("p", { class: "about" }, "Solid: what one more measurement at x would do. Dashed: the proven bound, which the curve exceeds "
+        + "nowhere, so that no design at any settings of the interval is better. Discs: where to measure, by share."),
+      make("div", { class: "tools" }, ...["svg", "png"].map((kind) =>
+        make("button", { type: "button", onclick: () => save(kind) }, `Save ${kind.toUpperCase()}`)))),
+    make("section", { class: "part settings-found" }, make("h2", {}, "Where to measure"),
+      make("table", {}, head, make("tbody", {}, ...rows))),
+    make("section", { class: "part proof" }, make("h2", {}, "The proof"),
+      make("p", {}, `${s.about}: ${number(s.value, 9)}; no design is better than ${number(s.bound, 9)} (gap ${s.gap.toExponential(1)}, ${s.status}).`)),
+  ];
+}
+
+async function show(asked) {
+  latest += 1;
+  const mine = latest;
+  let answer;
+  try {
+    answer = await ask("curve", { query: asked });
+  } catch {
+    message.innerHTML = STOPPED;
+    return;
+  }
+  if (mine !== latest) return; // a later question is under way
+  place.dataset.settled = asked;
+  message.replaceChildren();
+  if (answer.message) message.append(make("p", { class: "message trouble" }, make("strong", {}, "Not possible: "), answer.message));
+  if (answer.query === undefined) return;
+  history.replaceState(null, "", `?${answer.query}`);
+  for (const [name, input] of Object.entries(inputs)) {
+    if (document.activeElement !== input) input.value = String(answer[name]);
+  }
+  program.textContent = answer.code;
+  if (answer.points) {
+    shown = answer;
+    right.replaceChildren(...results(shown));
+  } else right.replaceChildren();
+}
+
+const message = make("div", { class: "messages", role: "status", "aria-live": "polite" });
+const right = make("div", { class: "results" });
+const program = make("pre", { tabindex: "0", "aria-label": "Python code of this view" });
+
+ask("curve", { query: location.search.slice(1) }).then(
+  (first) => {
+    const example = make("select", { name: "example", onchange: () => example.value && show(example.value) },
+      make("option", { value: "" }, "choose an example …"),
+      ...first.examples.map((e) => make("option", { value: e.query }, e.title)));
+    inputs.problem = make("select", { name: "problem", onchange: () => show(query()) },
+      ...first.criteria.map((c) => make("option", { value: c }, c)));
+    const left = make("div", { class: "controls" },
+      make("div", { class: "choose" }, make("label", {}, make("span", {}, "problem"), inputs.problem),
+        make("label", {}, make("span", {}, "example"), example)),
+      field("model", "the mean: terms in x, or a formula with parameters"),
+      field("parameters", "parameters, where the formula has any: V=200, K=0.06"),
+      make("div", { class: "choose" }, field("low", "x from", { inputmode: "decimal" }), field("high", "to", { inputmode: "decimal" })),
+      message, make("details", {}, make("summary", {}, "Python code"), program));
+    place.replaceChildren(left, right);
+    for (const name of ["problem", "model", "parameters", "low", "high"]) inputs[name].value = String(first[name] ?? "");
+    show(first.query === undefined ? location.search.slice(1) : first.query);
+  },
+  () => (place.innerHTML = STOPPED),
+);

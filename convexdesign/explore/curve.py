@@ -1,0 +1,176 @@
+"""The explorer's other page: measurements at settings x of an interval, whose mean is a curve f(x)'theta.
+
+The design is over the whole interval, not over a grid, and so is its proof: the sensitivity, drawn over the interval, nowhere
+exceeds the bound (`convexdesign.regions`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from convexdesign.errors import ConvergenceWarning, ConvexDesignError, InputError
+from convexdesign.problem import DesignProblem
+
+__all__ = ["CRITERIA", "CURVES", "Curve", "curve_answer"]
+
+# What the value of a design is, by kind of problem.
+ABOUT = {
+    "d-optimal": "Log determinant of the information",
+    "g-optimal": "Largest variance of a prediction over the interval",
+    "a-optimal": "Sum of the variances of the coefficients",
+    "e-optimal": "Least eigenvalue of the information",
+}
+CRITERIA = tuple(ABOUT)
+LONGEST = 200  # letters of a model
+MOST_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is set on the page of curves; checked when it is made.
+
+    model: terms in x, "1 + x + x**2", or with parameters a nonlinear mean such as "V*x/(K + x)"; parameters: where its
+    derivatives are taken, "V=200, K=0.06", or nothing; low, high: the interval.
+
+    >>> Curve(low=0, high=2).to_query()
+    'problem=d-optimal&model=1%20%2B%20x%20%2B%20x%2A%2A2&parameters=&low=0.0&high=2.0'
+    """
+
+    problem: str = "d-optimal"
+    model: str = "1 + x + x**2"
+    parameters: str = ""
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.problem not in CRITERIA:
+            raise InputError(f"problem is {self.problem!r}; choose one of {', '.join(CRITERIA)}")
+        for name in ("model", "parameters"):
+            text = getattr(self, name)
+            if not isinstance(text, str) or len(text) > LONGEST:
+                raise InputError(f"{name} must be a text of at most {LONGEST} letters")
+        if not self.model.strip():
+            raise InputError("the model is empty; give terms in x, such as 1 + x + x**2")
+        for name in ("low", "high"):
+            try:
+                number = float(getattr(self, name))
+            except (TypeError, ValueError):
+                number = math.nan
+            if not abs(number) <= 1e6:
+                raise InputError(
+                    f"the {name} end of the interval is {getattr(self, name)!r}; give a number of moderate size"
+                )
+            object.__setattr__(self, name, number)
+        if not self.low < self.high:
+            raise InputError(f"the interval goes from {self.low:g} to {self.high:g}; the second end must be larger")
+        self.guesses()
+
+    def guesses(self) -> dict[str, float]:
+        """The parameters' values by name."""
+        found: dict[str, float] = {}
+        for part in filter(None, (part.strip() for part in re.split(r"[,;]\s", f"{self.parameters.strip()} "))):
+            name, sign, text = part.partition("=")
+            try:
+                found[name.strip()] = float(text)
+            except ValueError:
+                sign = ""
+            if not sign or not name.strip().isidentifier() or name.strip() == "x":
+                raise InputError(f"parameters say {part!r}; write them as V=200, K=0.06")
+        return found
+
+    def to_query(self) -> str:
+        """The link's part after the question mark."""
+        from urllib.parse import quote
+
+        return urlencode(vars(self), quote_via=quote)
+
+    @classmethod
+    def from_query(cls, query: str) -> Curve:
+        """The curve of a link; what it does not say is as in Curve()."""
+        given = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
+        return cls(**{name: value for name, value in given.items() if name in cls.__dataclass_fields__})  # type: ignore[arg-type]
+
+    def design_problem(self) -> DesignProblem:
+        """The problem over the interval; InputError where the model makes no sense there."""
+        from convexdesign.regions import Model, Region
+
+        guesses = self.guesses()
+        model = Model.nonlinear(self.model, guesses) if guesses else Model.formula(self.model)
+        over: Any = model.over(Region.box(x=(self.low, self.high)))
+        made: DesignProblem = getattr(DesignProblem, self.problem.replace("-", "_"))(over)
+        return made
+
+    def program(self) -> str:
+        """Python code of the design."""
+        guesses = self.guesses()
+        model = f"nonlinear({self.model!r}, {guesses})" if guesses else f"formula({self.model!r})"
+        return (
+            "import convexdesign as cd\n\n"
+            f"curve = cd.Model.{model}.over(cd.Region.box(x=({self.low!r}, {self.high!r})))\n"
+            f"design = cd.solve(cd.DesignProblem.{self.problem.replace('-', '_')}(curve))\n"
+            "print(design)\nprint(design.to_frame())\n"
+        )
+
+
+CURVES = {
+    "A parabola": Curve(),
+    "A cubic": Curve(model="1 + x + x**2 + x**3"),
+    "A parabola through the origin": Curve(model="x + x**2", low=0.0, high=1.0),
+    "A parabola, predicted everywhere": Curve(problem="g-optimal"),
+    "All coefficients of a parabola": Curve(problem="a-optimal"),
+    "How fast an enzyme works": Curve(model="V*x/(K + x)", parameters="V=200, K=0.06", low=0.01, high=1.1),
+    "Decay": Curve(model="A*exp(-k*x)", parameters="A=1, k=0.5", low=0.0, high=10.0),
+}
+
+
+def curve_answer(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows: the sensitivity over the interval, its bound, and the settings; or what is wrong.
+
+    >>> shown = curve_answer({"query": "model=1+%2B+x"})
+    >>> [(p["x"], round(p["weight"], 4)) for p in shown["points"]], round(shown["most"], 4)
+    ([(-1.0, 0.5), (1.0, 0.5)], 2.0)
+    """
+    first = {"criteria": CRITERIA, "examples": [{"title": t, "query": c.to_query()} for t, c in CURVES.items()]}
+    try:
+        state = Curve.from_query(str(sent.get("query", "")))
+    except InputError as error:
+        return first | {"message": str(error)}
+    fields = vars(state) | {"query": state.to_query(), "code": state.program()}
+    try:
+        return first | fields | _solved(state)
+    except ConvexDesignError as error:
+        return first | fields | {"message": str(error)}
+
+
+def _solved(state: Curve) -> dict[str, Any]:
+    from convexdesign.plotting.region import region_data
+    from convexdesign.solving import solve
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is shown
+        design: Any = solve(state.design_problem(), time_limit=MOST_SECONDS)
+    if design.certificate.vectors is None:
+        raise InputError("nothing was proven of a design within the time allowed; try a simpler model")
+    data = region_data(design)
+    assert data.sensitivity is not None
+    points = [
+        {"x": float(x), "weight": float(w), "height": float(h)}
+        for x, w, h in sorted(zip(data.points[:, 0], data.weights, data.heights))
+    ]
+    return {
+        "x": data.axes[0].tolist(),
+        "sensitivity": [None if math.isnan(s) else float(s) for s in data.sensitivity[0]],
+        "most": data.most,
+        "points": points,
+        "value": float(design.value),
+        "bound": float(design.bound),
+        "gap": float(design.gap),
+        "status": design.status.value,
+        "about": ABOUT[state.problem],
+    }
