@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,18 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.arguments import flag, positive
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
-from convexdesign.experiment import snapshot
 from convexdesign.experiment.changes import amendment, arrival, dropping, missing, taking_back, withdrawal
 from convexdesign.experiment.estimates import ExperimentEstimates, estimates_of
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
+from convexdesign.experiment.following import DryRun, LogFollower
 from convexdesign.experiment.history import RoundView, history, rounds_frame
-from convexdesign.experiment.ledger import Ledger, Phase
+from convexdesign.experiment.ledger import Phase
 from convexdesign.experiment.names import labels
 from convexdesign.experiment.noise import refuse_two_values, told_of_round
 from convexdesign.experiment.packing import packed_summary
 from convexdesign.experiment.parsing import checked_key, checked_note, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.reading import ReadOnlyStore
-from convexdesign.experiment.replay import Replay, result_from
+from convexdesign.experiment.replay import result_from
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_record
 from convexdesign.experiment.specification import algorithm_from, describe
 from convexdesign.experiment.status import ExperimentStatus, experiment_status
@@ -49,7 +48,7 @@ Path = str | os.PathLike[str]
 DESIGN_SECONDS = 300.0
 
 
-class Experiment:
+class Experiment(LogFollower):
     """Durable ask/tell: every batch and every result is an event in one SQLite file, and the state is their replay.
 
     Any number of processes may hold the same experiment; one of them asking is all of them asking. A tell that returned
@@ -80,12 +79,9 @@ class Experiment:
     """
 
     def __init__(self, store: Store, design_seconds: float = DESIGN_SECONDS) -> None:
+        super().__init__(store)
         self.design_seconds = _seconds(design_seconds)
-        self._store = store
-        self._lock = threading.RLock()
         self._warned: set[str] = set()
-        self._joint: Callable[[PendingEvent], None] | None = None
-        self._start_over()
         self._look()
         specification = self._ledger.specification
         self.n_arms = self._ledger.n_arms
@@ -512,7 +508,7 @@ class Experiment:
             if told_of_round(self._ledger) > before:
                 refuse_two_values(self._ledger, self._replay.follow(self._ledger), before)
             if dry_run:
-                raise _DryRun
+                raise DryRun
             self._close_round(write)
         return results
 
@@ -746,7 +742,7 @@ class Experiment:
             try:
                 yield
                 if dry_run:
-                    raise _DryRun
+                    raise DryRun
             finally:
                 self._joint = None
 
@@ -835,91 +831,6 @@ class Experiment:
         return f"Experiment({str(self._store.path)!r}: {self.n_arms} arms, {self._store.seq + 1} events)"
 
     # ---------------------------------------------------------------- inside
-
-    def _start_over(self) -> None:
-        """Forget the state, which the log has too."""
-        self._store.rewind()
-        self._snapshot_at, self._snapshot_digest = -1, ""
-        self._ledger = Ledger()
-        self._replay = Replay()
-
-    def _catch_up(self) -> None:
-        """Take in what any process has written; to be called in a transaction."""
-        if self._ledger.events != self._store.seq + 1:
-            self._start_over()
-        if self._store.seq < 0:
-            self._begin_with_snapshot()
-        for event in self._store.read():
-            self._take_in(event)
-
-    def _take_in(self, event: Event) -> None:
-        self._ledger.apply(event)
-        digest = snapshot.vouched(event)
-        if digest is not None:
-            self._snapshot_at, self._snapshot_digest = event.seq - 1, digest
-
-    def _begin_with_snapshot(self) -> None:
-        """Begin with the snapshot beside the store, where the event after those that it stands for vouches for it."""
-        found = snapshot.load(self._store.path)
-        if found is None or not self._store.has(found.seq, found.checksum):
-            return
-        later = self._store.read_after(found.seq, found.checksum)
-        if not later or snapshot.vouched(later[0]) != found.digest:
-            return
-        for event in found.events():
-            self._ledger.apply(event)
-        self._ledger.events = found.seq + 1
-        for event in later:
-            self._take_in(event)
-        self._store.seq, self._store.checksum = later[-1].seq, later[-1].checksum
-
-    def _new_snapshot(self) -> snapshot.LogSnapshot | None:
-        """The snapshot of all events there are, where the last one is far behind; to be called in a writing transaction."""
-        if self._store.seq - self._snapshot_at < snapshot.EVERY:
-            return None
-        before = snapshot.load(self._store.path)
-        if before is not None and (before.seq, before.digest) != (self._snapshot_at, self._snapshot_digest):
-            before = None
-        seq, checksum = (-1, GENESIS) if before is None else (before.seq, before.checksum)
-        return snapshot.made(before, self._store.read_after(seq, checksum))
-
-    def _look(self) -> None:
-        with self._lock:
-            if self._joint is None:
-                with self._store.transaction(write=False):
-                    self._catch_up()
-
-    @contextmanager
-    def _writing(self) -> Iterator[Callable[[PendingEvent], None]]:
-        """A transaction in which pending events are appended and take effect; all or none of them stay."""
-        if self._joint is not None:
-            yield self._joint
-            return
-        written = False
-        made: snapshot.LogSnapshot | None = None
-
-        def write(draft: PendingEvent) -> None:
-            nonlocal written, made
-            made = made or self._new_snapshot()
-            if made is not None and made.seq == self._store.seq:
-                draft = PendingEvent(draft.kind, draft.body | {snapshot.VOUCHED: made.digest})
-            written = True
-            for event in self._store.append([draft]):
-                self._take_in(event)
-
-        with self._lock:
-            try:
-                with self._store.transaction(write=True):
-                    self._catch_up()
-                    yield write
-            except BaseException as error:
-                if written:
-                    self._start_over()
-                if not isinstance(error, _DryRun):
-                    raise
-            else:
-                if made is not None:
-                    snapshot.save(self._store.path, made)
 
     def _close_round(self, write: Callable[[PendingEvent], None]) -> None:
         """Add up rounds whose results are complete."""
@@ -1027,10 +938,6 @@ class Experiment:
             "give key=, a name for these results, since they are a part of the batch: told again under it, they do not "
             "count twice"
         )
-
-
-class _DryRun(Exception):
-    """Undoes a transaction that was only tried."""
 
 
 def _seconds(given: float) -> float:
