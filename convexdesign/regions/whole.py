@@ -1,8 +1,9 @@
 """Whole numbers of runs over a region, the settings free to move: searched, not proven; what it is worth is proven afterwards.
 
 From many starts (several roundings of the optimal shares, and random runs) single runs are exchanged over a list of settings
-spread over the region, as over a list of arms. The best plans are polished: the coordinates of all their settings move
-together along the gradient of the criterion, within the region; then single runs may leave for another setting again.
+spread over the region, as over a list of arms; from other random runs, on no list, all coordinates move together along the
+gradient of the criterion. The best plans of both sorts are polished: coordinates move together, within the region, then
+single runs may leave for another setting, in turn.
 
 With M = A0 + sum_i n_i u_i u_i' and 1/phi concave with the gradient G at M (`criteria.exchange`), the derivative of log phi by
 a coordinate of the setting i is -2 phi n_i u_i'G du_i. Of a plan with costs phi is counted per unit of cost.
@@ -22,15 +23,17 @@ from convexdesign.criteria.swap_tables import swap_table
 from convexdesign.problem import canonicalise
 from convexdesign.regions.ascent import ChebyshevFunctions
 from convexdesign.regions.problem import RegionProblem, values_of
-from convexdesign.regions.search import spread_points
+from convexdesign.regions.search import inner_points, spread_points
 from convexdesign.rounding.apportionment import apportion
 from convexdesign.rounding.count_limits import Limits
 from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = ["AMOUNTS", "Plan", "WholeSearch"]
 
-# Descents over the list of settings, and plans that are polished.
-AMOUNTS = {"quick": (30, 5), "thorough": (300, 30)}
+# Descents over the list of settings, descents of random runs by all coordinates together, and plans that are polished.
+AMOUNTS = {"quick": (30, 20, 6), "thorough": (300, 100, 30)}
+# With more coordinates fewer random runs descend: so many coordinates in all.
+MOST_COORDINATES = 100
 # Settings of the list, besides those of the design.
 MOST_SETTINGS = 500
 MOST_MOVES = 500
@@ -217,7 +220,7 @@ class WholeSearch:
         if not self.q:
             return plan
         k = len(plan.counts)
-        if k * self.q <= MOST_TOGETHER:
+        if self.sides is None or k * self.q <= MOST_TOGETHER:
             return self._moved(plan, np.arange(k))
         for i in self.rng.permutation(k):
             plan = self._moved(plan, np.array([i]))
@@ -330,28 +333,40 @@ class WholeSearch:
 
     def best(self, effort: str | float) -> Plan | None:
         """The best plan that the effort found; None where no plan of n runs measures what is asked."""
-        descents, polishes = AMOUNTS[effort] if isinstance(effort, str) else (10**9, 0)
+        descents, random, polishes = AMOUNTS[effort] if isinstance(effort, str) else (10**9, 0, 0)
         deadline = np.inf if isinstance(effort, str) else time.monotonic() + effort
         found: list[Plan] = []
         best: Plan | None = None
         for k, counts in enumerate(self.starts()):
             if k >= descents or (k and time.monotonic() > deadline):
                 break
-            plan = self.exchanged(self.where, self.u, counts)
-            if plan is None:
-                continue
-            if isinstance(effort, str):
-                found.append(plan)
-            else:
-                plan = self.refined(plan)
-                best = plan if best is None or plan.value < best.value else best
+            exchanged = self.exchanged(self.where, self.u, counts)
+            plans = [] if exchanged is None else [exchanged]
+            if not isinstance(effort, str):
+                # By turns from the list and from runs on none.
+                plans = [self.refined(plan) for plan in (*plans, self.descended())]
+                best = min((plan for plan in (best, *plans) if plan is not None), key=lambda plan: plan.value)
+            found += plans
+        if not isinstance(effort, str):
+            return best
+        each = self.n * self.q
+        found += [self.descended() for _ in range(min(random, max(3, random * MOST_COORDINATES // max(each, 1))))]
         seen: list[float] = []
         for plan in sorted(found, key=lambda plan: plan.value):
             if len(seen) == polishes:
                 break
-            if any(abs(plan.value - value) < 1e-9 for value in seen):
+            if not np.isfinite(plan.value) or any(abs(plan.value - value) < 1e-9 for value in seen):
                 continue
             seen.append(plan.value)
             plan = self.refined(plan)
             best = plan if best is None or plan.value < best.value else best
         return best
+
+    def descended(self) -> Plan:
+        """Random runs in the region, all coordinates moved together to a local optimum."""
+        x = inner_points(self.region, self.n, self.rng) if self.q else np.empty((self.n, 0))
+        # Of a thin region fewer points may have been found.
+        x = x[self.rng.integers(0, len(x), self.n)] if len(x) < self.n else x
+        where, u = self.rng.integers(0, len(self.region.pieces), self.n), self.frame.scaled(x)
+        counts = np.ones(self.n, dtype=np.int64)
+        return self.polished(Plan(where, u, counts, self.value(where, u, counts)))

@@ -45,6 +45,14 @@ def test_seven_runs_on_the_square_beat_every_plan_of_three_levels():
     assert plan.efficiency == pytest.approx(np.exp((value + 4.471776419) / 6), rel=1e-6)
 
 
+def test_six_runs_on_the_square_are_those_of_box_and_draper():
+    """No grid has them: (4 - sqrt 13)/3 and three times that (Technometrics 13, 1971)."""
+    d = (4 - np.sqrt(13)) / 3
+    F = quadratic_rows([[-1, -1], [1, -1], [-1, 1], [-d, -d], [1, 3 * d], [3 * d, 1]])
+    plan = cd.solve(D.d_optimal(quadratic(2).over(cube(2)))).round(6)
+    assert plan.value >= np.linalg.slogdet(F.T @ F / 6)[1] - 1e-7
+
+
 def test_runs_keep_the_region_and_the_levels():
     region = cd.Region.levels(batch=["A", "B"]) * cd.Region.box(a=(0, 4), b=(0, 1)) & cd.Region.where("a + 4*b <= 5")
     curve = cd.Model.formula("1 + batch + a + b").over(region)
