@@ -121,12 +121,12 @@ class AverageOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return AverageVariance(canonical.contrast_matrix @ canonical.contrast_matrix.T)
 
-    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
-        moments = prover.moments(held)
+    def enclosure(self, prover: ExactProver, design: EnclosedDesign) -> Proof:
+        moments = prover.moments(design)
         if moments is None:
             return Proof(np.inf, np.inf, 0.0, 0.0)
-        value = (held.inverse * moments.on(held.dependence)).trace()
-        bound = max(_exact_bound(prover, moments, vectors) for vectors in _exact_vectors(prover, moments, held))
+        value = (design.inverse * moments.on(design.dependence)).trace()
+        bound = max(_exact_bound(prover, moments, vectors) for vectors in _exact_vectors(prover, moments, design))
         about = AS_GIVEN
         if moments.rounded_by:
             about += (
@@ -136,13 +136,13 @@ class AverageOracle(CriterionOracle):
         return Proof(down(value), up(value), bound, share(ball(bound), value), about=about)
 
 
-def _exact_vectors(prover: ExactProver, moments: Any, held: EnclosedDesign) -> list[Floats]:
+def _exact_vectors(prover: ExactProver, moments: Any, design: EnclosedDesign) -> list[Floats]:
     """Vectors that may prove a good bound: the dual certificate's, and those of the design itself."""
     contrast_matrix = prover.canonical.problem.contrast_matrix
     out = [moments.vectors(contrast_matrix, prover.targets, prover.scaled_vectors)] if prover.targets.size else []
     columns = midpoints(moments.factor)
-    if held.dependence is None:
-        out.append((held.F @ (held.F.T @ columns)).T)
+    if design.dependence is None:
+        out.append((design.F @ (design.F.T @ columns)).T)
     return out or [columns.T]
 
 

@@ -169,5 +169,5 @@ class CriterionOracle(ABC):
     # ------------------------------------------------------------------ rigorous proofs
 
     @abstractmethod
-    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, design: EnclosedDesign) -> Proof:
         """The value of a design enclosed, and the optimum bounded by the prover's vectors, for the numbers read exactly."""

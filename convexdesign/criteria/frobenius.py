@@ -163,7 +163,7 @@ class FrobeniusOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return FrobeniusNorm(canonical.contrast_matrix)
 
-    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, design: EnclosedDesign) -> Proof:
         """The norm of the inverse in balls; the bound with the T of the proof in doubles, for any T is as good as any other."""
         vectors = prover.scaled_vectors
         hits = ball_matrix(vectors)  # L is the identity in the coordinates as given
@@ -172,10 +172,10 @@ class FrobeniusOracle(CriterionOracle):
         hit = (hits * T).trace()
         squared = T * T.transpose()
         bound = max(down(hit * hit / (_norm(squared) * prover.most(vectors))), 0.0) if sigma[0] > 0 else 0.0
-        if held.dependence is not None:
+        if design.dependence is not None:
             prover.refuse_outside(prover.exact.vectors, prover.noun)
             return Proof(np.inf, np.inf, bound, 0.0)
-        value = _norm(held.inverse)
+        value = _norm(design.inverse)
         return Proof(down(value), up(value), bound, share(ball(bound), value))
 
 

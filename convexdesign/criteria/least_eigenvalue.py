@@ -95,22 +95,22 @@ class LeastEigenvalueOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Minimax(SphereTargets(canonical.contrast_matrix))
 
-    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, design: EnclosedDesign) -> Proof:
         """lambda_min(A) >= lam by elimination on A - lam I; lambda_min(A) <= v'Av / v'v and v'v / v'A^-1v for any v."""
         vectors = prover.scaled_vectors
         length = sum((x * x for row in ball_matrix(vectors).tolist() for x in row), ball(0.0))
         bound = prover.most(vectors) / length
-        if held.dependence is not None:
+        if design.dependence is not None:
             return Proof(0.0, 0.0, up(bound), 0.0)
-        values, Q = np.linalg.eigh(midpoints(held.A))
-        flat, R = np.linalg.eigh(midpoints(held.inverse))
+        values, Q = np.linalg.eigh(midpoints(design.A))
+        flat, R = np.linalg.eigh(midpoints(design.inverse))
         # 1 / lambda_max(A^-1): its eigenvector is known to more digits than that of a small eigenvalue.
-        high = min(up(quotient(held.A, Q[:, 0])), up(1 / quotient(held.inverse, R[:, -1])))
+        high = min(up(quotient(design.A, Q[:, 0])), up(1 / quotient(design.inverse, R[:, -1])))
         trials = [values[0] - k * values[-1] for k in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)]
         trials += [(1.0 - k) / flat[-1] for k in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)]
         low = 0.0
         for trial in sorted((float(t) for t in trials if t > 0), reverse=True):
-            if is_positive_definite(held.A, trial):
+            if is_positive_definite(design.A, trial):
                 low = trial
                 break
         return Proof(low, high, up(bound), share(ball(low), bound))

@@ -157,17 +157,17 @@ class LogDetOracle(_LogDeterminant):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Volume(np.eye(canonical.rank))
 
-    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, design: EnclosedDesign) -> Proof:
         """(det A / det A*)^(1/r) >= det(B'AB)^(1/r) r / ( tr(B'A0B) + h_W(|B'x_i|^2/p_i) ) for any B (r, r), on the range."""
-        if prover.unreached_arm(held):
+        if prover.unreached_arm(design):
             return Proof(-np.inf, -np.inf, np.inf, 0.0, prover.canonical.rank)
-        r, vectors = held.rank, prover.scaled_vectors
-        F = held.F if vectors.shape[0] != r else held.functional(vectors.T)
+        r, vectors = design.rank, prover.scaled_vectors
+        F = design.F if vectors.shape[0] != r else design.functional(vectors.T)
         B = ball_matrix(F)
-        ratio = (B.transpose() * held.A * B).det()
-        most = ball(prover.largest_sensitivity(held.on(prover.exact.arms), F, B * B.transpose()))
-        most += prover.held(B.transpose(), held.dependence)
-        value = held.A.det().log() + prover.volume(held)
+        ratio = (B.transpose() * design.A * B).det()
+        most = ball(prover.largest_sensitivity(design.on(prover.exact.arms), F, B * B.transpose()))
+        most += prover.held(B.transpose(), design.dependence)
+        value = design.A.det().log() + prover.volume(design)
         if not down(ratio) > 0:
             return Proof(down(value), up(value), np.inf, 0.0, r)
         efficiency = ratio.root(r) * r / most
@@ -245,20 +245,20 @@ class InterestOracle(_LogDeterminant):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Volume(canonical.contrast_matrix)
 
-    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, design: EnclosedDesign) -> Proof:
         """log det A_s* <= s log(tr(H'A*H)/s) - 2 log|det K'H|, H the vectors as columns, K the combinations of interest."""
         K = prover.rows(prover.canonical.problem.contrast_matrix.T)
         s = K.n
-        if held.first_outside(K) is not None:
+        if design.first_outside(K) is not None:
             prover.refuse_outside(K, prover.noun)
             return Proof(-np.inf, -np.inf, np.inf, 0.0, s)
-        inside = held.on(K).balls(np.arange(s))
-        value = -(inside * held.inverse * inside.transpose()).det().log()
+        inside = design.on(K).balls(np.arange(s))
+        value = -(inside * design.inverse * inside.transpose()).det().log()
         vectors = prover.scaled_vectors
         if vectors.shape[0] != s:
-            own = held.F @ np.linalg.qr(held.F.T @ midpoints(inside).T)[0]
+            own = design.F @ np.linalg.qr(design.F.T @ midpoints(inside).T)[0]
             vectors = np.zeros((s, prover.exact.arms.d))
-            vectors[:, slice(None) if held.dependence is None else held.dependence.chosen] = own.T
+            vectors[:, slice(None) if design.dependence is None else design.dependence.chosen] = own.T
         overlap = (K.balls(np.arange(s)) * ball_matrix(vectors).transpose()).det()
         bound = s * (prover.most(vectors) / s).log() - (overlap * overlap).log()
         efficiency = max(down(((value - bound) / s).exp()), 0.0)

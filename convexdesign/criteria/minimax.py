@@ -155,13 +155,13 @@ class MinimaxOracle(CriterionOracle):
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Minimax(TransformedTargets(canonical.problem.targets, canonical.basis))
 
-    def enclosure(self, prover: ExactProver, held: EnclosedDesign) -> Proof:
+    def enclosure(self, prover: ExactProver, design: EnclosedDesign) -> Proof:
         wanted = prover.exact.differences
-        bound = self._exact_bound(prover, held.rank)
-        if held.first_outside(wanted) is not None:
+        bound = self._exact_bound(prover, design.rank)
+        if design.first_outside(wanted) is not None:
             prover.refuse_outside(wanted, prover.noun)
             return Proof(np.inf, np.inf, bound, 0.0)
-        low, high = prover.worst_target(held)
+        low, high = prover.worst_target(design)
         return Proof(low, high, bound, share(ball(bound), ball(high)))
 
     def _exact_bound(self, prover: ExactProver, rank: int) -> float:

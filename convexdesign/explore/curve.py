@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlencode
 from convexdesign.errors import ConvergenceWarning, ConvexDesignError, InputError
 from convexdesign.problem import DesignProblem
 
-__all__ = ["CRITERIA", "CURVES", "Curve", "curve_answer"]
+__all__ = ["CRITERIA", "CURVES", "CurveState", "curve_answer"]
 
 # What the value of a design is, by kind of problem.
 ABOUT = {
@@ -32,13 +32,13 @@ MOST_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Curve:
+class CurveState:
     """What is set on the page of curves; checked when it is made.
 
     model: terms in x, "1 + x + x**2", or with parameters a nonlinear mean such as "V*x/(K + x)"; parameters: where its
     derivatives are taken, "V=200, K=0.06", or nothing; low, high: the interval.
 
-    >>> Curve(low=0, high=2).to_query()
+    >>> CurveState(low=0, high=2).to_query()
     'problem=d-optimal&model=1%20%2B%20x%20%2B%20x%2A%2A2&parameters=&low=0.0&high=2.0'
     """
 
@@ -91,8 +91,8 @@ class Curve:
         return urlencode(vars(self), quote_via=quote)
 
     @classmethod
-    def from_query(cls, query: str) -> Curve:
-        """The curve of a link; what it does not say is as in Curve()."""
+    def from_query(cls, query: str) -> CurveState:
+        """The curve of a link; what it does not say is as in CurveState()."""
         given = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
         return cls(**{name: value for name, value in given.items() if name in cls.__dataclass_fields__})  # type: ignore[arg-type]
 
@@ -119,13 +119,13 @@ class Curve:
 
 
 CURVES = {
-    "A parabola": Curve(),
-    "A cubic": Curve(model="1 + x + x**2 + x**3"),
-    "A parabola through the origin": Curve(model="x + x**2", low=0.0, high=1.0),
-    "A parabola, predicted everywhere": Curve(problem="g-optimal"),
-    "All coefficients of a parabola": Curve(problem="a-optimal"),
-    "How fast an enzyme works": Curve(model="V*x/(K + x)", parameters="V=200, K=0.06", low=0.01, high=1.1),
-    "Decay": Curve(model="A*exp(-k*x)", parameters="A=1, k=0.5", low=0.0, high=10.0),
+    "A parabola": CurveState(),
+    "A cubic": CurveState(model="1 + x + x**2 + x**3"),
+    "A parabola through the origin": CurveState(model="x + x**2", low=0.0, high=1.0),
+    "A parabola, predicted everywhere": CurveState(problem="g-optimal"),
+    "All coefficients of a parabola": CurveState(problem="a-optimal"),
+    "How fast an enzyme works": CurveState(model="V*x/(K + x)", parameters="V=200, K=0.06", low=0.01, high=1.1),
+    "Decay": CurveState(model="A*exp(-k*x)", parameters="A=1, k=0.5", low=0.0, high=10.0),
 }
 
 
@@ -138,7 +138,7 @@ def curve_answer(sent: Mapping[str, Any]) -> dict[str, Any]:
     """
     first = {"criteria": CRITERIA, "examples": [{"title": t, "query": c.to_query()} for t, c in CURVES.items()]}
     try:
-        state = Curve.from_query(str(sent.get("query", "")))
+        state = CurveState.from_query(str(sent.get("query", "")))
     except InputError as error:
         return first | {"message": str(error)}
     fields = vars(state) | {"query": state.to_query(), "code": state.program()}
@@ -148,7 +148,7 @@ def curve_answer(sent: Mapping[str, Any]) -> dict[str, Any]:
         return first | fields | {"message": str(error)}
 
 
-def _solved(state: Curve) -> dict[str, Any]:
+def _solved(state: CurveState) -> dict[str, Any]:
     from convexdesign.plotting.region import region_data
     from convexdesign.solving import solve
 

@@ -59,7 +59,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class BoundedTuning:
-    """Of the interior points with bounds on the weights: `python benchmarks/frank_wolfe.py`.
+    """Of the interior points with bounds on the weights: `python benchmarks/bounded_weights.py`.
 
     dense: up to so many arms per coordinate of a symmetric matrix, systems of the arms are the cheaper ones. entries: numbers
     that the systems may hold, a quarter of a gigabyte. operations: in a second, as a rule. snapped: up to so many free arms,

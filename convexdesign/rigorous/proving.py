@@ -396,12 +396,12 @@ class Prover:
         """
         return ExactRows(ArrayArms(np.ascontiguousarray(matrix)))
 
-    def worst_target(self, held: _Design) -> tuple[float, float]:
+    def worst_target(self, design: _Design) -> tuple[float, float]:
         """The largest v_j'A^-1v_j.
 
         Parameters
         ----------
-        held : EnclosedDesign
+        design : EnclosedDesign
             A design, read exactly.
 
         Returns
@@ -409,15 +409,15 @@ class Prover:
         tuple of float
             From below and from above.
         """
-        found = _worst_target(self.exact, held)
+        found = _worst_target(self.exact, design)
         return found.low, found.high
 
-    def volume(self, held: _Design) -> Any:
+    def volume(self, design: _Design) -> Any:
         """log det of the map from the coordinates J to an orthonormal basis of the range.
 
         Parameters
         ----------
-        held : EnclosedDesign
+        design : EnclosedDesign
             A design, read exactly.
 
         Returns
@@ -425,14 +425,14 @@ class Prover:
         flint.arb
             A ball; zero where the arms span.
         """
-        return ball(0.0) if held.dependence is None else _logarithm(held.dependence.volume())
+        return ball(0.0) if design.dependence is None else _logarithm(design.dependence.volume())
 
-    def unreached_arm(self, held: _Design) -> bool:
+    def unreached_arm(self, design: _Design) -> bool:
         """Whether an arm that may have weight lies outside the span of what is measured.
 
         Parameters
         ----------
-        held : EnclosedDesign
+        design : EnclosedDesign
             A design, read exactly.
 
         Returns
@@ -440,7 +440,7 @@ class Prover:
         bool
             False where the design measures all coordinates.
         """
-        dependence = held.dependence
+        dependence = design.dependence
         return dependence is not None and dependence.first_outside(self.exact.arms, self._allowed) is not None
 
     @cached_property
@@ -448,12 +448,12 @@ class Prover:
         """M by the bits it is read in."""
         return {}
 
-    def moments(self, held: _Design) -> Moments | None:
+    def moments(self, design: _Design) -> Moments | None:
         """M of an average variance.
 
         Parameters
         ----------
-        held : EnclosedDesign
+        design : EnclosedDesign
             A design, read exactly.
 
         Returns
@@ -463,12 +463,12 @@ class Prover:
         """
         moments = self._moments.get(bits())
         if moments is None:
-            moments = read_moments(self.canonical.problem, held.dependence, self._scale)
+            moments = read_moments(self.canonical.problem, design.dependence, self._scale)
             if moments is None:
                 self._refuse_moments()
             else:
                 self._moments[bits()] = moments
-        if moments is None or (held.dependence is not None and not held.dependence.holds_for(moments.rows)):
+        if moments is None or (design.dependence is not None and not design.dependence.holds_for(moments.rows)):
             return None
         return moments
 
@@ -560,16 +560,16 @@ def _logarithm(fraction: Any) -> Any:
     return arb(fraction).log()
 
 
-def _worst_target(exact: ExactProblem, held: _Design) -> Largest:
-    rows = held.on(exact.vectors)
+def _worst_target(exact: ExactProblem, design: _Design) -> Largest:
+    rows = design.on(exact.vectors)
 
     def pairs(first: Indices, second: Indices) -> list[Any]:
-        return quadratic_forms(held.inverse, rows.balls(first) - rows.balls(second))
+        return quadratic_forms(design.inverse, rows.balls(first) - rows.balls(second))
 
     if exact.pairs:
-        return largest_pair(rows, held.F, held.growth, pairs)
+        return largest_pair(rows, design.F, design.growth, pairs)
     with np.errstate(invalid="ignore"):
-        bounds = row_bounds(rows, held.F) * held.growth * (1.0 + 8 * UNIT)
+        bounds = row_bounds(rows, design.F) * design.growth * (1.0 + 8 * UNIT)
     bounds[np.isnan(bounds)] = np.inf
     scale = exact.scale
     if scale is not None:
@@ -580,7 +580,7 @@ def _worst_target(exact: ExactProblem, held: _Design) -> Largest:
         bounds[exact.no_target] = -1.0
 
     def values(index: Indices) -> list[Any]:
-        forms = quadratic_forms(held.inverse, rows.balls(index))
+        forms = quadratic_forms(design.inverse, rows.balls(index))
         return forms if scale is None else [f * s for f, s in zip(forms, scale.balls(index))]
 
     return largest_row(bounds, values)

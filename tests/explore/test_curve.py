@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.explore.curve import CURVES, Curve, curve_answer
+from convexdesign.explore.curve import CURVES, CurveState, curve_answer
 
 ASKED = {title: curve.to_query() for title, curve in CURVES.items()}
 
@@ -29,7 +29,7 @@ def test_every_example_is_certified_and_its_curve_lies_below_the_bound(title):
 
 def test_a_cubic_has_its_known_settings():
     """A quarter each on the roots of (1 - x^2) P_3'(x)."""
-    points = curve_answer({"query": Curve(model="1 + x + x**2 + x**3").to_query()})["points"]
+    points = curve_answer({"query": CurveState(model="1 + x + x**2 + x**3").to_query()})["points"]
     np.testing.assert_allclose([p["x"] for p in points], [-1, -(0.2**0.5), 0.2**0.5, 1], atol=1e-4)
     np.testing.assert_allclose([p["weight"] for p in points], 0.25, atol=1e-4)
 
@@ -51,8 +51,8 @@ def test_what_makes_no_sense_is_said(query, said):
 
 
 def test_a_link_brings_back_what_was_set_and_the_code_gives_the_same():
-    curve = Curve("a-optimal", "V*x/(K + x)", "V=200, K=0.06", 0.01, 1.1)
-    assert Curve.from_query(curve.to_query()) == curve
+    curve = CurveState("a-optimal", "V*x/(K + x)", "V=200, K=0.06", 0.01, 1.1)
+    assert CurveState.from_query(curve.to_query()) == curve
     names: dict[str, object] = {}
     exec(CURVES["A cubic"].program(), names)
     design = names["design"]
