@@ -25,38 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
-from convexdesign.identification.evidence import SCALES, SHARES, Bets, CoordinateFit, Evidence, information_factor
+from convexdesign.identification.evidence import Evidence, information_factor
 from convexdesign.identification.reward_range import RewardRange
+from convexdesign.identification.sized_bets import BLOCK, SizedBets, StakedRound
 from convexdesign.typing import Floats
 
-__all__ = ["SIZES", "WEIGHTS", "BoundedEvidence", "BoundedRound", "CoinBets"]
+__all__ = ["BoundedEvidence", "BoundedRound"]
 
-# Sizes of bets, in standard deviations of the first round's estimate: the half-normal laws that `log_wealth` mixes, on a
-# grid fine enough that a size between two points loses less than a percent of what it would win.
-RATIO = 1.25
-SIZES = np.asarray(RATIO ** np.arange(np.log(2e-4) // np.log(RATIO), np.log(16.0) // np.log(RATIO) + 1), dtype=float)
 # At most this share of what a bet may stake.
 LARGEST_STAKE = 0.9
-# Numbers held at once while the growth of many bets is computed.
-BLOCK = 2**21
-
-
-def _weights() -> Floats:
-    from math import erf
-
-    edges = np.append(SIZES / np.sqrt(RATIO), np.inf)
-    edges[0] = 0.0
-    # The half-normal law of scale rho has standard deviation 1/sqrt(rho).
-    below = np.array([[erf(edge * np.sqrt(scale / 2.0)) for edge in edges] for scale in SCALES])
-    return np.asarray(SHARES @ np.diff(below, axis=1))
-
-
-# The probability of each size, that of its cell under the mixture of half-normal laws; they sum to one.
-WEIGHTS = _weights()
 
 
 @dataclass(frozen=True, eq=False)
-class BoundedRound(CoordinateFit):
+class BoundedRound(StakedRound):
     """A round of rewards in a range: the fit with guessed variances, and what bets on its p pulled arms win.
 
     loads (p, r): h = loads g are the weights of the rewards in y'theta_k, g the coordinates of y. centres, below,
@@ -145,45 +126,6 @@ class BoundedEvidence(Evidence):
         self.summaries.append(summary)
         return summary
 
-    def bets(self, m: int) -> CoinBets:
+    def bets(self, m: int) -> SizedBets:
         """Bets on m directions that nothing was staked on yet."""
-        return CoinBets(m)
-
-
-class CoinBets(Bets):
-    """Bets on m directions through rewards in a range; see the module. `V`, `first` and `best` as in `Bets`.
-
-    logs (m, s): log wealth of each size, paid (m, s): Σ size/v as staked, which is what a shift of y'theta is worth.
-    """
-
-    def __init__(self, m: int) -> None:
-        super().__init__(m)
-        self.logs, self.paid = np.zeros((2, m, SIZES.size))
-
-    def take(
-        self,
-        summary: CoordinateFit,
-        coordinates: Floats,
-        shift: float = 0.0,
-        active: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Take in a round, against y'theta + shift <= 0 of each direction with these coordinates (m, r), chosen before."""
-        assert isinstance(summary, BoundedRound)
-        precision = summary.of(coordinates)[1]
-        if active is not None:
-            precision = np.where(active, precision, 0.0)
-        on = np.flatnonzero(precision > 0)
-        self.V = self.V + precision
-        self.first = np.where(self.first > 0, self.first, precision)
-        sizes = SIZES / np.sqrt(self.first[on])[:, None]
-        growth, stakes = summary.growth(coordinates[on], sizes, precision[on])
-        self.logs, self.paid = self.logs.copy(), self.paid.copy()
-        self.logs[on] += growth + shift * stakes
-        self.paid[on] += stakes
-        self.best = np.maximum(self.best, self.log_wealth())
-
-    def log_wealth(self, shift: float | Floats = 0.0) -> Floats:
-        """The log wealth (m,) now, or had the bets been against y'theta + shift <= 0 of each (one shift, or (m,))."""
-        logs = self.logs + np.asarray(shift)[..., None] * self.paid + np.log(WEIGHTS)
-        most = logs.max(axis=1)
-        return np.asarray(most + np.log(np.exp(logs - most[:, None]).sum(axis=1)))
+        return SizedBets(m)

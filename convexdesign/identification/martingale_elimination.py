@@ -18,6 +18,7 @@ from convexdesign.identification.assumption_checks import LEVEL, and_more_arms, 
 from convexdesign.identification.best_arm import BestArm
 from convexdesign.identification.coin_bets import BoundedEvidence
 from convexdesign.identification.evidence import CoordinateFit, Evidence, pooled_fit, variance_upper_ends
+from convexdesign.identification.gaussian_bets import GaussianEvidence
 from convexdesign.identification.identifier import (
     PULLS,
     REWARDS,
@@ -31,6 +32,7 @@ from convexdesign.identification.martingale_plan import ArmsToPull, Planner, Wan
 from convexdesign.identification.objectives import ItemPartition, as_tuple
 from convexdesign.identification.result import AnswerStatus, Confidence, Result
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
+from convexdesign.identification.shared_capital import SharedCapital
 from convexdesign.identification.variance_history import VarianceHistory
 from convexdesign.typing import Counts, Floats
 
@@ -41,8 +43,8 @@ NOISES = ("gaussian", "sub-gaussian", *BOUNDED_NOISES)
 Noise = Literal["gaussian", "sub-gaussian", "bernoulli", "bounded"]
 # Variances are not taken to be below this share of the largest (or of the mean) for what the rewards say.
 SMALLEST_SHARE = 1e-15
-# The share of delta that pays for the variances where they are unknown.
-VARIANCE_SHARE = 0.1
+# The share of delta that pays for the variances where they are unknown; bets on Gaussian rewards hardly feel their bounds.
+VARIANCE_SHARE, GAUSSIAN_VARIANCE_SHARE = 0.1, 0.02
 # The share of what is left that pays for answers right up to epsilon, where those are asked for.
 EPSILON_SHARE = 0.5
 
@@ -143,18 +145,20 @@ class MartingaleElimination(Identifier):
                 if getattr(self, name) is not None:
                     raise InputError(f"noise={self.noise!r} rests on no variances; leave {name} out")
         # The shares of delta for the variances and for the means; of the latter, one for answers right up to epsilon.
-        self.delta_v = 0.0 if known is not None or within is not None else VARIANCE_SHARE * self.delta
+        share = GAUSSIAN_VARIANCE_SHARE if self.noise == "gaussian" else VARIANCE_SHARE
+        self.delta_v = 0.0 if known is not None or within is not None else share * self.delta
         self.delta_m = self.delta - self.delta_v
         settles = self.epsilon > 0 and isinstance(self.objective, BestArm)
         self._delta_epsilon = EPSILON_SHARE * self.delta_m if settles else 0.0
-        mistakes = self.objective.mistakes(self._items)
-        self._threshold = float(np.log(mistakes / (self.delta_m - self._delta_epsilon)))
+        self._threshold = -float(np.log(self.delta_m - self._delta_epsilon))
         self.upper_variances: Floats = np.full(n, self._high) if known is None else known
         values = np.asarray(self.arms, dtype=float)
         self.evidence: Evidence = Evidence(values)
         if within is not None:
             self.upper_variances = within.largest_variances
             self.evidence = BoundedEvidence(values, within)
+        elif known is None and self.noise == "gaussian":
+            self.evidence = GaussianEvidence(values)
         self._coordinates = self.evidence.space.coordinates(self._items.values)
         self._count, self._sum, self._squares, self._dof = np.zeros((4, n))
         self._history = VarianceHistory(n)
@@ -164,6 +168,8 @@ class MartingaleElimination(Identifier):
         self._led: dict[int, int] = {}
         # Bets that item z is not the best, or that it is above; and that it is below.
         self._bets, self._below = self.evidence.bets(m), self.evidence.bets(m)
+        # Of level sets: what part of all capital is bet on each item.
+        self._capital = None if isinstance(self.objective, BestArm) else self._shared_capital()
         self._planner = Planner(self.evidence, self._threshold)
 
     @property
@@ -252,10 +258,21 @@ class MartingaleElimination(Identifier):
             directions, coordinates = values[items], self._coordinates[items]
             estimates = np.abs(coordinates @ fit.coefficients - self.objective.threshold)
         gaps = likely_gaps(estimates, np.sqrt(fit.variances(coordinates))) + self.epsilon
-        wealth = self._bets.log_wealth()
-        if not isinstance(self.objective, BestArm):
-            wealth = np.maximum(wealth, self._below.log_wealth())
-        return Wanted(directions, coordinates, gaps, self._bets.V[items], self._threshold - wealth[items])
+        wealth, price = self._bets.log_wealth(), np.zeros(items.size)
+        if self._capital is not None:
+            both = self._wealth()
+            price = (both - self._capital.capital(both)).min(axis=0)[items]
+            wealth = self._capital.capital(both).max(axis=0)
+        return Wanted(directions, coordinates, gaps, self._bets.V[items], self._threshold - wealth[items], price)
+
+    def _shared_capital(self) -> SharedCapital:
+        group = self._items.group
+        first = np.unique(group, return_index=True)
+        return SharedCapital(first[1][np.searchsorted(first[0], group)], self._items.zero)
+
+    def _wealth(self, shift: float = 0.0) -> Floats:
+        """The log wealth (2, m) of the bets that items are above, and below."""
+        return np.array([self._bets.log_wealth(shift), self._below.log_wealth(shift)])
 
     def _forget_designs(self) -> None:
         super()._forget_designs()
@@ -339,12 +356,15 @@ class MartingaleElimination(Identifier):
             guesses, centres = self._likely_variances(), self._centres()
             self._add_squares(observations)
             return self.evidence.take(observations, guesses, centres) if self._told > 0 else None
-        before = self.upper_variances
+        before, guesses = self.upper_variances, self._likely_variances()
         self._add_squares(observations)
         self._tighten()
-        if self.noise == "gaussian":
-            # Means and sums of squares are independent: what the latter say may weigh the former.
-            return self.evidence.add(observations, self.upper_variances)
+        if isinstance(self.evidence, GaussianEvidence):
+            if not np.isfinite(before).any():
+                # The first round: means and sums of squares are independent, so that these may weigh those.
+                guesses = self._likely_variances()
+            excess = np.minimum(before / guesses, self._ends(self._dof))
+            return self.evidence.take(observations, guesses, before, self.upper_variances, excess)
         # The bounds in force when the batch was asked for. Before the first they may be so wide that bets are worth nothing.
         return self.evidence.add(observations, before) if self._told > 0 or self._known is not None else None
 
@@ -354,6 +374,8 @@ class MartingaleElimination(Identifier):
         if isinstance(objective, LevelSet):
             self._bets.take(summary, self._coordinates, -objective.threshold)
             self._below.take(summary, -self._coordinates, objective.threshold)
+            assert self._capital is not None
+            self._capital.take(self._wealth(), self._threshold)
         elif leader is not None:
             self._bets.take(summary, self._coordinates[leader] - self._coordinates, active=group != group[leader])
 
@@ -365,12 +387,15 @@ class MartingaleElimination(Identifier):
     def _tighten(self) -> None:
         """Upper ends of the variances for the next round; never larger than before."""
         if self._known is None:
-            threshold = self.n_arms / self.delta_v
-            ends = variance_upper_ends(self._squares, self._dof, threshold, self._high, self._law)
+            ends = np.minimum(self._ends(self._squares), self._high)
             # Rewards that are all alike (rounded ones may be) do not make an arm free of noise; larger ends are valid too.
             least = SMALLEST_SHARE * ends[np.isfinite(ends)].max(initial=0.0)
             ends = np.maximum(ends, least if least > 0 else np.inf)
             self.upper_variances = np.minimum(self.upper_variances, np.maximum(ends, self._low))
+
+    def _ends(self, squares: Floats) -> Floats:
+        """Upper ends (n,) of VARIANCES for sums of squares (n,) with the degrees of freedom so far."""
+        return variance_upper_ends(squares, self._dof, self.n_arms / self.delta_v, noise=self._law)
 
     def _likely_variances(self) -> Floats:
         """Plug-in VARIANCES (n,) for planning: sample variances, shrunk to the common one where pulls are few."""
@@ -409,9 +434,11 @@ class MartingaleElimination(Identifier):
     def _judge(self, fit: CoordinateFit) -> ItemPartition:
         """Who is left, and who leads."""
         now, items = self.partition, self.partition.undecided
-        rejected = self._bets.best[items] >= self._threshold
         if isinstance(self.objective, LevelSet):
-            return self.objective.place(now, rejected, self._below.best[items] >= self._threshold)
+            assert self._capital is not None
+            above, below = self._capital.best[:, items] >= self._threshold
+            return self.objective.place(now, above, below)
+        rejected = self._bets.best[items] >= self._threshold
         # The best of all items leads, even where it was dropped: else, with the best item lost, others that tie would
         # never be told apart. It is left while it leads; that the survivors are more cannot make them wrong.
         estimates = self._coordinates @ fit.coefficients
@@ -446,12 +473,12 @@ class MartingaleElimination(Identifier):
         """No undecided item is more than epsilon on the other side of where its estimate puts it.
 
         Bets against z'theta - alpha + epsilon <= 0 (and its mirror) are worth at least those that place items, in the
-        same directions, so the same |Z| events pay for both.
+        same directions, so the same capital pays for both.
         """
+        assert self._capital is not None
         items = self.partition.undecided
-        likely = self._likely_above()[items]
-        above, below = self._bets.log_wealth(self.epsilon)[items], self._below.log_wealth(self.epsilon)[items]
-        return bool(np.all(np.where(likely, above, below) >= self._threshold))
+        above, below = self._capital.capital(self._wealth(), self._wealth(self.epsilon))[:, items]
+        return bool(np.all(np.where(self._likely_above()[items], above, below) >= self._threshold))
 
     # ---------------------------------------------------------------- at any time
 
@@ -481,9 +508,10 @@ class MartingaleElimination(Identifier):
             others = self._items.group != self._items.group[self._leader]
             p[~others] = p[others & here].max() if (others & here).any() else 0.0
             return Confidence(as_tuple(np.flatnonzero(~others & here)), float(1.0 - p[self._leader]), 1.0 - p)
+        assert self._capital is not None
         above = self._likely_above()
-        best = np.where(above, self._bets.best, self._below.best)
-        p = np.minimum(1.0, self.delta_v + self.objective.mistakes(self._items) * np.exp(-best))
+        best = np.where(above, *self._capital.best)
+        p = np.minimum(1.0, self.delta_v + np.exp(-best))
         p[self._items.zero] = 0.0
         p[self._excluded] = 0.0
         return Confidence(tuple(np.flatnonzero(above).tolist()), float(1.0 - p.max()), 1.0 - p)

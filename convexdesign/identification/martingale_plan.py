@@ -27,11 +27,11 @@ EXPLORATION = 0.005
 LEAST_BATCH, LARGEST_BATCH = 0.05, 0.3
 # Once some bet is so close to winning, in nats and as a share of what it needs, no batch is larger than this share.
 NEAR, NEAR_SHARE, NEAR_BATCH = 2.0, 0.5, 0.1
-EARLY_BATCH, EARLY_SAMPLES = 1.0, 8
+EARLY_BATCH, EARLY_SAMPLES = 0.5, 16
 # Gaps are taken to be at least so many standard deviations: what is not yet seen to be small is not chased.
 DEVIATIONS = 2.0
 # The first batch, in pulls per dimension of the arms; half of it goes to all arms alike where they are few.
-FIRST_PULLS = 64
+FIRST_PULLS = 32
 # At most this share of all samples there will be, where their number is limited.
 FIRST_SHARE = 0.125
 # Up to so many arms and targets together all of them are given to one interior point; `solve` works on few at a time.
@@ -50,7 +50,8 @@ class Allocated(Protocol):
 class Wanted:
     """What is still to be decided: directions (k, d) with coordinates (k, r), likely gaps (k,), and V (k,) so far.
 
-    missing (k,): by how many nats the bets on each fall short.
+    missing (k,): by how many nats the bets on each fall short. price (k,): how many more than the threshold they need,
+    having started with a part of the capital.
     """
 
     directions: Floats
@@ -58,6 +59,7 @@ class Wanted:
     gaps: Floats
     progress: Floats
     missing: Floats
+    price: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,7 @@ class Planner:
             return oracle, _whole(exploring, most * samples, over.left)
         # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            lacking = 2.0 * self.needed / wanted.gaps**2 - wanted.progress
+            lacking = 2.0 * (self.needed + wanted.price) / wanted.gaps**2 - wanted.progress
             deficit = float(np.max(lacking * self._price(wanted, weights, variances)))
         total = most * samples if np.isnan(deficit) else np.clip(deficit, LEAST_BATCH * samples, most * samples)
         return oracle, _whole(weights, float(total), over.left)
