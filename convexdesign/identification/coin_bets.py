@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
 from convexdesign.identification.evidence import Evidence, information_factor

@@ -1,19 +1,19 @@
 """Bets on Gaussian rewards that pay for the variance that the round itself shows, not for a bound on it.
 
-Let h_x be the weights of the means in y'theta_k = Σ h_x mean_x, so that Σ h_x x = y, and t_x = size h_x/v. A bet of this size
-on y'theta_k grows by exp(Σ t_x mean_x), for which it must pay Σ t_x² s_x²/(2 c_x) of unknown s². An upper end U_x of s_x² in
-its place costs the more the fewer pulls there were. But m2_x, the sum of squares of the very round, is s_x² chi² with
-k = c_x - 1 degrees of freedom, independent of the mean, and E exp(-a m2_x) = (1 + 2 a s_x²)^(-k/2). So
+Let h_x be the weights of the means in y'theta_k = Σ h_x mean_x, so that Σ h_x x = y, and t_x = size h_x/v. A bet of
+this size on y'theta_k grows by exp(Σ t_x mean_x), for which it must pay Σ t_x² s_x²/(2 c_x) of unknown s². An upper end
+U_x of s_x² in its place costs the more the fewer pulls there were. But m2_x, the sum of squares of the very round, is
+s_x² chi² with k = c_x - 1 degrees of freedom, independent of the mean, and E exp(-a m2_x) = (1 + 2 a s_x²)^(-k/2). So
 
     E exp(t_x (mean_x - mu_x) - a_x m2_x) = exp(t_x² s_x²/(2 c_x)) (1 + 2 a_x s_x²)^(-k/2) <= 1
 
-for all s_x² <= U_x, where a_x = (exp(e_x) - 1)/(2 U_x), e_x = t_x² U_x/(c_x k). Proof: log of the left side is
-k/2 (e_x s_x²/U_x - log(1 + 2 a_x s_x²)), convex in s_x²; it is zero at s_x² = 0 and at U_x. Here U_x and the h_x are known
-before the round. For small e_x the price a_x m2_x is t_x²/(2 c_x) times the sample variance m2_x/k, and (1 + e_x/2): the bound U
-hardly matters any more. Where e_x is large, as in a first round or with a single pull, the price is t_x² U'_x/(2 c_x),
-U' the upper end with the round's own m2, given which the mean is still Gaussian. Which of the two is decided by what is known
-before the round. If all t_x are of the latter kind, h may depend on m2 too. Multiplied over the arms, and with
-Σ t_x mu_x = size y'theta/v <= 0, the growth has an expectation of at most one.
+for all s_x² <= U_x, where a_x = (exp(e_x) - 1)/(2 U_x), e_x = t_x² U_x/(c_x k). Proof: log of the left side is k/2 (e_x
+s_x²/U_x - log(1 + 2 a_x s_x²)), convex in s_x²; it is zero at s_x² = 0 and at U_x. Here U_x and the h_x are known
+before the round. For small e_x the price a_x m2_x is t_x²/(2 c_x) times the sample variance m2_x/k, and (1 + e_x/2):
+the bound U hardly matters any more. Where e_x is large, as in a first round or with a single pull, the price is t_x²
+U'_x/(2 c_x), U' the upper end with the round's own m2, given which the mean is still Gaussian. Which of the two is
+decided by what is known before the round. If all t_x are of the latter kind, h may depend on m2 too. Multiplied over
+the arms, and with Σ t_x mu_x = size y'theta/v <= 0, the growth has an expectation of at most one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class GaussianRound(StakedRound):
         """What stakes with the squares t2 (..., p) pay, summed over the arms."""
         e = self.rates * t2
         own = e <= self.most
-        return np.asarray(np.where(own, np.expm1(np.where(own, e, 0.0)) * self.squares, self.fallback * t2).sum(axis=-1))
+        return np.asarray(
+            np.where(own, np.expm1(np.where(own, e, 0.0)) * self.squares, self.fallback * t2).sum(axis=-1)
+        )
 
 
 @dataclass(eq=False)

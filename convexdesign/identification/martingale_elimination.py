@@ -90,18 +90,18 @@ class MartingaleElimination(Identifier):
 
     Notes
     -----
-    **Why it is right.** Counts c_k and the leader L_k of round k depend on earlier rounds only, the bounds U_x on those
-    and, for Gaussian noise, on the round's own sums of squares, of which its means are independent. Put U' = max(U,
-    s²): given all that, y'theta_k has mean y'theta and variance at most v_k' = v_k(U'), so that where all y_k'theta <=
-    0 the wealth of `log_wealth` is below a nonnegative supermartingale that starts at one, and reaches 1/p with
-    probability at most p. On the event U >= s² in all rounds, of probability at least 1 - delta_v
-    (`variance_upper_ends`; delta_v = delta/10, 0 for known variances), U' = U. Best arm: item z is dropped once the
-    wealth of the bets on y_k = L_k - z reaches 1/delta_m, delta_m = delta - delta_v. All of these are bets against one
-    hypothesis, that z is a best item: it implies (L_k - z)'theta <= 0 for every k. So a best item is lost, and an
-    answer that is not a best item given, with probability at most delta_m, however many items there are. Level sets:
-    item z is placed above (below) once the wealth of z'theta - alpha (its negative) reaches |Z|/delta_m; each item has
-    one wrong side. Rewards in a range: other bets in place of these, which use no variances, and delta_v = 0. Epsilon:
-    see `_good_best_arm` and `_good_level_set`.
+    **Why it is right.** Counts c_k and the leader L_k of round k depend on earlier rounds only. Where all y_k'theta <=
+    0, the wealth of the bets on y_k is a nonnegative supermartingale that starts at one, and reaches 1/p with
+    probability at most p: for known variances, and bounds U_x on them from earlier rounds, see `log_wealth`; for
+    Gaussian noise of unknown variances, where the bounds hardly matter, the module `gaussian_bets`; for rewards in a
+    range, which need none, `coin_bets`. On the event U >= s² in all rounds, of probability at least 1 - delta_v
+    (`variance_upper_ends`; delta_v = delta/50, 0 for known variances), max(U, s²), for which all of this holds without
+    a condition, is U. Best arm: item z is dropped once the wealth of the bets on y_k = L_k - z reaches 1/delta_m,
+    delta_m = delta - delta_v. All of these are bets against one hypothesis, that z is a best item: it implies (L_k -
+    z)'theta <= 0 for every k. So a best item is lost, and an answer that is not a best item given, with probability at
+    most delta_m, however many items there are. Level sets: the bets of all items share a capital of one, see the module
+    `shared_capital`; each item has one wrong side, and is placed once its bets have 1/delta_m. Epsilon: see
+    `_good_best_arm` and `_good_level_set`.
 
     References
     ----------

@@ -1,17 +1,18 @@
 """Level sets: what the bets on items that are decided leave over is passed on to those that are not.
 
 Every item z has two bets, that it is above the threshold and that it is below. Of these, at least one is wrong: it bets
-against a hypothesis that is true, and its wealth is a supermartingale. Let both start with the capital 1/m, m the number of items
-(copies are one, zeros none), and place z on a side once the capital of that bet reaches 1/delta_m. When z is placed above, the
-capital of its other bet, that it is below, is divided among the items that are not placed, as much for both bets of each, and
-invested in what they are betting on. *The wrong bets' total capital is a supermartingale that starts at one at most:* bets
-are; if z was placed on its right side, what it leaves over is its wrong bet's capital, which goes over to wrong bets as a
-whole; if z was placed on its wrong side, the wrong bet's capital, 1/delta_m at least, leaves the total, and what it passes on is
-less than that. So for every a at once, some wrong bet ever has a capital of 1/a or more with probability at most a (Ville), and
-some item is placed on its wrong side with probability at most delta_m. A union bound, 1/m for each, is what this is without passing on.
+against a hypothesis that is true, and its wealth is a supermartingale. Let both start with the capital 1/m, m the
+number of items (copies are one, zeros none), and place z on a side once the capital of that bet reaches 1/delta_m. When
+z is placed above, the capital of its other bet, that it is below, is divided among the items that are not placed, as
+much for both bets of each, and invested in what they are betting on. *The wrong bets' total capital is a
+supermartingale that starts at one at most:* bets are; if z was placed on its right side, what it leaves over is its
+wrong bet's capital, which goes over to wrong bets as a whole; if z was placed on its wrong side, the wrong bet's
+capital, 1/delta_m at least, leaves the total, and what it passes on is less than that. So for every a at once, some
+wrong bet ever has a capital of 1/a or more with probability at most a (Ville), and some item is placed on its wrong
+side with probability at most delta_m. A union bound, 1/m for each, is what this is without passing on.
 
-Bets lose little on their way, as their mixture is for the most part on sizes that are too small to lose. So the last items to be
-decided, which take most of the samples, have almost all of the capital that all had in the beginning.
+Bets lose little on their way, as their mixture is for the most part on sizes that are too small to lose. So the last
+items to be decided, which take most of the samples, have almost all of the capital that all had in the beginning.
 """
 
 from __future__ import annotations

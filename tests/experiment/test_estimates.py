@@ -106,7 +106,7 @@ def test_nothing_is_written_and_a_reader_sees_the_same(path):
     ("options", "message"),
     [
         ({"level": 1.5}, "level"),
-        ({"level": 0.999}, "give a smaller level"),
+        ({"level": 0.9995}, "give a smaller level"),
         ({"control": 4}, "0 to 3"),
         ({"control": "none of them"}, "control is"),
     ],

@@ -14,8 +14,8 @@ from scipy.stats import binom
 import convexdesign as cd
 from convexdesign.estimation import Observations
 from convexdesign.identification.coin_bets import BoundedEvidence, _price
-from convexdesign.identification.sized_bets import SIZES, WEIGHTS
 from convexdesign.identification.reward_range import reward_range_of
+from convexdesign.identification.sized_bets import SIZES, WEIGHTS
 
 I = cd.identification  # noqa: E741
 

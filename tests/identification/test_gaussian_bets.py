@@ -1,0 +1,127 @@
+"""Bets that pay for the variances of the round itself, and level sets that pass capital on: expectations in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from convexdesign.estimation import Observations
+from convexdesign.identification.gaussian_bets import GaussianEvidence
+from convexdesign.identification.shared_capital import SharedCapital
+
+ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+
+
+def told(count, mean, squares, upper, excess=1.5, guesses=None):
+    evidence = GaussianEvidence(ARMS)
+    observations = Observations(np.array(count), np.array(mean), np.array(squares))
+    guesses = np.ones(3) if guesses is None else guesses
+    summary = evidence.take(observations, guesses, np.full(3, upper), np.full(3, upper), np.full(3, excess))
+    return evidence, summary
+
+
+def growth(summary, coordinates, sizes):
+    precision = summary.of(coordinates)[1]
+    return summary.growth(coordinates, np.atleast_2d(sizes), precision)
+
+
+@pytest.mark.parametrize("variances", [(0.2, 1.0, 2.0), (2.0, 2.0, 2.0), (1e-6, 0.5, 1.9)])
+@pytest.mark.parametrize("excess", [1.05, 1.5, 10.0])
+@pytest.mark.parametrize("size", [0.3, 2.0, 8.0])
+def test_a_bet_at_the_boundary_has_mean_at_most_one(variances, excess, size):
+    """Means are Gaussian, sums of squares chi-square, all independent: the mean of the growth is a product over the arms."""
+    count, upper = (5, 2, 30), 2.0
+    y = np.array([[1.0, -1.0]])
+    evidence, summary = told(count, np.zeros(3), np.zeros(3), upper, excess)
+    g = evidence.space.coordinates(y)
+    precision = summary.of(g)[1]
+    h = (g @ summary.loads.T)[0]
+    np.testing.assert_allclose(h @ ARMS, y[0], atol=1e-12)
+    t = size / np.sqrt(precision[0]) * precision[0] * h
+    log_mean = 0.0
+    for x, (c, s2) in enumerate(zip(count, variances)):
+        log_mean += t[x] ** 2 * s2 / (2.0 * c)
+        price = summary.rates[x] * t[x] ** 2
+        if price <= summary.most[x]:
+            a = np.expm1(price) / (2.0 * upper)
+            log_mean -= (c - 1) / 2.0 * np.log1p(2.0 * a * s2)  # E exp(-a s² chi²)
+        else:
+            log_mean -= summary.fallback[x] * t[x] ** 2
+    assert log_mean <= 1e-12
+    if max(variances) == min(variances) == upper:
+        assert log_mean == pytest.approx(0.0, abs=1e-9)  # nothing is wasted where the bound is exact
+    # And the growth is what it was taken to be: the stakes on the means less the prices.
+    means, m2 = np.array([0.3, -0.2, 0.1]), np.array([3.0, 0.5, 31.0])
+    _, real = told(count, means, m2, upper, excess)
+    expected = t @ means
+    for x in range(3):
+        own = summary.rates[x] * t[x] ** 2 <= summary.most[x]
+        expected -= (
+            np.expm1(summary.rates[x] * t[x] ** 2) * m2[x] / (2 * upper) if own else upper * t[x] ** 2 / (2 * count[x])
+        )
+    found, stakes = growth(real, g, size / np.sqrt(precision[0]))
+    assert found[0, 0] == pytest.approx(expected, rel=1e-9)
+    assert stakes[0, 0] == pytest.approx(size / np.sqrt(precision[0]) * precision[0])
+
+
+def test_a_bet_costs_the_variance_that_rounds_show_whatever_the_bound():
+    """400 pulls of each arm of variance 1: with a bound of 3 no more than 1 % is lost against the true variance."""
+    count = [400, 400, 400]
+    for upper in (1.0, 3.0):
+        evidence, summary = told(count, [0.1, 0.0, 0.1], [399.0, 399.0, 399.0], upper, excess=3.0)
+        g = evidence.space.coordinates(np.array([[1.0, 0.0]]))
+        v = 1.0 / summary.of(g)[1][0]
+        size = 2.0 / np.sqrt(v)  # in units of y'theta-hat: two standard deviations
+        found = growth(summary, g, size * v)[0][0, 0]
+        estimate = (g @ summary.coefficients)[0]
+        assert found == pytest.approx(size * estimate - size**2 * v / 2, rel=0.03)
+
+
+def test_arms_with_one_pull_or_without_a_bound_pay_for_the_upper_end():
+    evidence = GaussianEvidence(ARMS)
+    observations = Observations([1, 9, 9], [0.1, 0.2, 0.3], [0.0, 8.0, 8.0])
+    before, after = np.array([2.0, np.inf, 2.0]), np.array([2.0, 5.0, 1.5])
+    summary = evidence.take(observations, np.ones(3), before, after, np.full(3, 2.0))
+    assert summary.most[0] < 0
+    assert summary.most[1] < 0
+    assert summary.most[2] > 0
+    np.testing.assert_allclose(summary.fallback, [1.0, 5.0 / 18.0, 1.5 / 18.0])
+    # Without any end an arm says nothing; too few arms then say nothing at all.
+    nothing = np.array([np.inf, np.inf, 1.0])
+    assert GaussianEvidence(ARMS).take(observations, np.ones(3), nothing, nothing, np.full(3, 2.0)) is None
+
+
+def test_capital_is_passed_on_and_wrong_bets_never_have_more_than_they_began_with():
+    """Exact: the wrong bets' total changes by their own growth alone, whoever is placed, rightly or wrongly."""
+    rng = np.random.default_rng(0)
+    for trial in range(200):
+        m = int(rng.integers(2, 7))
+        shared = SharedCapital(np.arange(m), np.zeros(m, dtype=bool))
+        wrong = rng.integers(0, 2, m)  # which of the two bets of each item is wrong
+        log_wealth, threshold = np.zeros((2, m)), np.log(20.0)
+        before = np.exp(shared.capital(log_wealth))[wrong, np.arange(m)].sum()
+        assert before == pytest.approx(1.0)
+        for _ in range(12):
+            waiting = shared.waiting.copy()
+            news = rng.normal(0.0, 1.5, (2, m))
+            log_wealth = log_wealth + news
+            grown = np.exp(shared.log_units + log_wealth)[wrong, np.arange(m)]
+            shared.take(log_wealth, threshold)
+            now = np.exp(shared.log_units + log_wealth)[wrong, np.arange(m)]
+            # What those still waiting have is no more than all who waited before had after the round's growth.
+            total = now[shared.waiting].sum()
+            assert total <= grown[waiting].sum() * (1.0 + 1e-9), trial
+        np.testing.assert_allclose(shared.capital(log_wealth), shared.log_units + log_wealth, rtol=1e-9, atol=1e-9)
+
+
+def test_copies_are_one_item_and_zeros_are_none():
+    shared = SharedCapital(np.array([0, 0, 2, 3]), np.array([False, False, True, False]))
+    assert shared.share == pytest.approx(-np.log(2.0))
+    shared.take(np.array([[4.0, 9.0, 0.0, 0.0], [-1.0, -9.0, 0.0, 0.0]]), 3.0)
+    np.testing.assert_array_equal(shared.best[:, 0], shared.best[:, 1])
+    # Item 3 has its half and what was left of the other's.
+    expected = np.log(0.5 + 0.5 * np.exp(-1.0))
+    np.testing.assert_allclose(shared.capital(np.zeros((2, 4)))[:, 3], expected)
+    # With bets that count for more, the first share alone grows.
+    more = shared.capital(np.zeros((2, 4)), np.ones((2, 4)))[:, 3]
+    np.testing.assert_allclose(more, np.log(0.5 * np.exp(1.0) + 0.5 * np.exp(-1.0)))
