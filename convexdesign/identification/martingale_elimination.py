@@ -510,7 +510,7 @@ class MartingaleElimination(Identifier):
             return Confidence(as_tuple(np.flatnonzero(~others & here)), float(1.0 - p[self._leader]), 1.0 - p)
         assert self._capital is not None
         above = self._likely_above()
-        best = np.where(above, *self._capital.best)
+        best = np.where(above, self._capital.best[0], self._capital.best[1])
         p = np.minimum(1.0, self.delta_v + np.exp(-best))
         p[self._items.zero] = 0.0
         p[self._excluded] = 0.0
