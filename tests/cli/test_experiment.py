@@ -803,9 +803,9 @@ def test_plan_simulates_before_the_start(experiment, store, problem_file):
     assert experiment("create", problem_file).code == 0
     before = store.read_bytes()
     assert "give --noise-variance" in experiment("plan", "--gap", 1).err
-    words = ("plan", "--gap", 1, "--gap", 2, "--noise-variance", 1, "--runs", 3)
+    words = ("plan", "--gap", 0.4, "--gap", 2, "--noise-variance", 1, "--runs", 3)
     (near, far) = json.loads(experiment(*words, "--json").out)["plan"]
-    assert (near["gap"], far["gap"], near["runs"]) == (1.0, 2.0, 3)
+    assert (near["gap"], far["gap"], near["runs"]) == (0.4, 2.0, 3)
     assert near["mean"] > far["mean"] > 0
     shown = experiment(*words)
     assert f"{round(near['mean']):,}" in shown.out

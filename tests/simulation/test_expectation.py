@@ -60,7 +60,8 @@ def test_what_cannot_be_simulated():
     with pytest.raises(cd.InputError, match="leave noise_variance out"):
         cd.simulation.expected_samples(I.MartingaleElimination(np.eye(2), noise="bernoulli"), [0.1], 1.0, baseline=0.5)
     algorithm.ask()
-    algorithm.tell(0, cd.estimation.Observations.from_rewards(2, [0] * 64 + [1] * 64, np.arange(128.0)))
+    pulls = np.repeat([0, 1], algorithm.ask().counts)
+    algorithm.tell(0, cd.estimation.Observations.from_rewards(2, pulls, np.arange(float(pulls.size))))
     with pytest.raises(cd.InputError, match="has begun"):
         cd.simulation.expected_samples(algorithm, [1.0], 1.0)
 
