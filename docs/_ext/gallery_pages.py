@@ -592,12 +592,12 @@ def plot_curve(design: Any, settings: Any, ax: Any) -> Any:
 
     problem = design.problem
     Y = problem.arms.take(np.arange(problem.n_arms))
-    witness = design.certificate.witness
-    if witness is None or problem.criterion.name in ("D", "DS"):
+    dual = design.certificate.dual
+    if dual is None or problem.criterion.name in ("D", "DS"):
         M = information_of_interest(design)
         values = sensitivity(Y.reshape(problem.n_arms, -1, problem.arms.d), design.weights, M)
     else:
-        values = ((Y @ witness.vectors.T) ** 2).sum(axis=1)
+        values = ((Y @ dual.vectors.T) ** 2).sum(axis=1)
         values = values * (design.value / values.max() if problem.criterion.name != "E" else 1.0)
     return plot_equivalence(values, design.weights, settings, xlabel="setting x", ylabel="sensitivity", ax=ax)
 
