@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+# Inches below which a legend goes beneath the plane, and letters of a name that is turned.
+NARROW, LONGEST = 6.0, 16
+
+
 def require_matplotlib() -> None:
     """Import matplotlib, or say which extra brings it.
 
@@ -93,7 +97,11 @@ def finished(
     tidy(ax, grid=grid)
     if plane:
         ax.set_aspect("equal", adjustable="datalim")
-        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+        figure: Any = ax.figure
+        if figure is None or figure.figure.get_figwidth() >= NARROW:
+            ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+        else:  # beside the plane there would be no room for both
+            ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), ncols=2, fontsize="x-small", frameon=False)
     if title:
         ax.set_title(title, loc="left", pad=pad)
     return ax
@@ -131,6 +139,9 @@ def name_arms(ax: Axes, positions: Sequence[float], names: Sequence[str]) -> Non
     """Names along the horizontal axis, turned where they would touch."""
     longest = max(map(len, names), default=0)
     crowded = longest * len(names) > 70
+    if crowded and longest > LONGEST:
+        names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in names]
+        longest = LONGEST
     turned: dict[str, Any] = (
         {"rotation": 90} if crowded and longest * len(names) > 140 else {"rotation": 35, "ha": "right"}
     )

@@ -171,7 +171,9 @@ def plot_map(
         zorder=4,
         label=f"share of {share_of} (area)",
     )
-    for k in data.labelled:
+    for axis, column in (("x", 0), ("y", 1)):
+        _room(ax, axis, data.settings[:, column])
+    for k in _apart(data, np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())):
         radius = np.sqrt((40 + LARGEST * data.weights[k] / most) / np.pi)
         ax.annotate(
             percent(float(data.weights[k] / data.weights.sum())),
@@ -185,9 +187,17 @@ def plot_map(
             zorder=5,
             bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
         )
-    for axis, column in (("x", 0), ("y", 1)):
-        _room(ax, axis, data.settings[:, column])
     return finished(ax, factors[0], factors[1], grid="both", title=title)
+
+
+def _apart(data: MapData, width: float, height: float) -> list[int]:
+    """The settings whose labels lie clear of those of larger weight, in an area of this width and height."""
+    kept: list[int] = []
+    for k in data.labelled.tolist():
+        away = np.abs(data.settings[kept] - data.settings[k]) / (width, height)
+        if np.all((away > (0.15, 0.1)).any(axis=1)):
+            kept.append(k)
+    return kept
 
 
 def _coloured(ax: Axes, settings: Floats, values: Floats) -> Any:

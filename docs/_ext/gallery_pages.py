@@ -574,7 +574,9 @@ def regression_settings(X: Any) -> Any:
 
 def factor_settings(X: Any) -> tuple[Any, tuple[str, str]] | None:
     """Where arms lie that are products of powers of two factors (1, a, b, ...), or of three shares of a mixture; else None."""
-    if X.shape[1] >= 4 and np.all(X[:, 0] == 1) and len(np.unique(X[:, 1:3], axis=0)) > 3:
+    pairs, first, second = (len(np.unique(part, axis=0)) for part in (X[:, 1:3], X[:, 1], X[:, 2:3]))
+    # Neither column may be a function of the other, as the square of a single factor is.
+    if X.shape[1] >= 4 and np.all(X[:, 0] == 1) and pairs > max(first, second):
         a, b = X[:, 1], X[:, 2]
         powers = [a**i * b**j for i, j in itertools.product(range(4), repeat=2) if 1 < i + j < 4]
         rest = [x for x in X[:, 3:].T if np.any(x)]
