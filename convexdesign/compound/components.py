@@ -6,8 +6,9 @@ log Phi_j,
 
     sum_j a_j log(Phi_j(A_j') / Phi_j(A_j)) <= log( sum_j a_j <g_j, A0_j> + max_x sum_j a_j <g_j, M_j(x)> ),
 
-by concavity of the logarithm and since w' is a mixture. Here log det^(1/d) has g = A^-1 / d, and -log tr(A^-1 M) has
-g = A^-1 M A^-1 / tr(A^-1 M). The same bounds min_j of the logarithms of efficiencies, for any multipliers a.
+by concavity of the logarithm and since w' is a mixture. Here log det^(1/d) has g = A^-1 / d, -log tr(A^-1 M) has
+g = A^-1 M A^-1 / tr(A^-1 M), and -log det^(1/s) of S = K'A^-1 K, K of s columns, has
+g = A^-1 K S^-1 K'A^-1 / s. The same bounds min_j of the logarithms of efficiencies, for any multipliers a.
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ UNIT = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """One information function: L (d, k) with M = LL' for -log tr(A^-1 M), or None for log det^(1/d); A0; log of the best."""
+    """One information function: L (d, k) with M = LL' for -log tr(A^-1 M), or None for log det^(1/d); A0; log of the best.
+
+    is_determinant: L is K, of log det(K'A^-1 K)^(-1/s).
+    """
 
     d: int
     L: Floats | None
     held: Floats | None
     best: float = 0.0
+    is_determinant: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +47,20 @@ class ComponentGroup:
     L: Floats | None
     held: Floats
     best: Floats
+    is_determinant: bool = False
 
 
 def grouped(components: list[Component]) -> list[ComponentGroup]:
     """Components of the same shape together."""
-    shapes: dict[tuple[int, int], list[int]] = {}
+    shapes: dict[tuple[int, int, bool], list[int]] = {}
     for k, c in enumerate(components):
-        shapes.setdefault((c.d, 0 if c.L is None else c.L.shape[1]), []).append(k)
+        shapes.setdefault((c.d, 0 if c.L is None else c.L.shape[1], c.is_determinant), []).append(k)
     out = []
-    for (d, columns), numbers in shapes.items():
+    for (d, columns, is_determinant), numbers in shapes.items():
         own = [components[k] for k in numbers]
         L = np.stack([c.L for c in own if c.L is not None]) if columns else None
         held = np.stack([np.zeros((d, d)) if c.held is None else c.held for c in own])
-        out.append(ComponentGroup(np.array(numbers), d, L, held, np.array([c.best for c in own])))
+        out.append(ComponentGroup(np.array(numbers), d, L, held, np.array([c.best for c in own]), is_determinant))
     return out
 
 
@@ -94,6 +100,15 @@ def evaluated(group: ComponentGroup, Y: Floats, w: Floats) -> GroupState | None:
     if group.L is None:
         values = 2.0 * (np.log(level).sum(axis=1) - np.log(scale).sum(axis=1)) / group.d
         columns = np.swapaxes(half, 1, 2) / np.sqrt(group.d)
+    elif group.is_determinant:
+        s, image = group.L.shape[2], inverse @ group.L
+        below = np.swapaxes(group.L, 1, 2) @ image
+        try:
+            inner = np.linalg.cholesky(below)
+        except np.linalg.LinAlgError:
+            return None
+        values = -2.0 * np.log(np.einsum("kii->ki", inner)).sum(axis=1) / s
+        columns = np.swapaxes(np.linalg.solve(inner, np.swapaxes(image, 1, 2)), 1, 2) / np.sqrt(s)
     else:
         image = inverse @ group.L
         trace = np.sum(group.L * image, axis=(1, 2))
@@ -109,5 +124,8 @@ def curvature(group: ComponentGroup, state: GroupState, Y: Floats, share: Floats
         return np.asarray(-np.einsum("k,kij->ij", share / group.d, cross**2))
     image = Y @ state.columns
     both = image @ np.swapaxes(image, 1, 2)
+    if group.is_determinant:
+        s = state.columns.shape[2]
+        return np.asarray(np.einsum("k,kij->ij", share, s * both**2 - 2.0 * cross * both))
     own = np.einsum("kii->ki", both)
     return np.asarray(-2.0 * np.einsum("k,kij->ij", share, cross * both) + np.einsum("k,ki,kj->ij", share, own, own))

@@ -63,11 +63,12 @@ def make_compound(problems: Sequence[Any], weights: ArrayLike | None, maximin: b
     if not listed:
         raise InputError("the list of problems is empty; give at least one")
     first = listed[0]
+    if isinstance(first, ContinuumProblem):
+        return first.together(listed, np.full(len(listed), 1.0) if weights is None and not maximin else weights)  # type: ignore[no-any-return]
     for k, problem in enumerate(listed):
         if isinstance(problem, ContinuumProblem):
             raise InputError(
-                f"problem {k} is over a region or compound itself; compound designs are over lists of arms, such as the rows "
-                "curve.at(settings) of a fine list of settings"
+                f"problem {k} is over a region, the first over a list of arms; all must be over the same arms"
             )
         if not isinstance(problem, DesignProblem):
             raise InputError(f"problem {k} is of type {type(problem).__name__}; give problems over the same arms")
@@ -91,8 +92,9 @@ def check(problem: DesignProblem, first: DesignProblem, k: int) -> None:
         raise InputError(f"problem {k} has other costs than the first; one design has one price for each arm")
     oracle = oracle_of(problem)
     smooth = oracle.has_corrective_step and oracle.smooth_form is not None
+    smooth = smooth or problem.criterion.logarithmic
     if not smooth and not (problem.criterion.by_target and problem.targets.m == 1):
-        raise InputError(f"problem {k} is {problem.kind}; compound designs take D, A, I, average variance and c")
+        raise InputError(f"problem {k} is {problem.kind}; compound designs take D, D_s, A, I, average variance and c")
 
 
 def shares(weights: ArrayLike | None, n: int) -> Floats:

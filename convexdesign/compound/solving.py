@@ -57,7 +57,9 @@ def component_of(problem: DesignProblem, best: float = 0.0) -> Component:
         L = np.asarray(problem.contrast_matrix, dtype=float)
     else:
         L = problem.targets.take(np.array([0])).T
-    return Component(problem.arms.d, L, problem.prior, best)
+    return Component(
+        problem.arms.d, L, problem.prior, best, problem.criterion.logarithmic and not problem.criterion.on_range
+    )
 
 
 def best_of(problem: DesignProblem, tol: float) -> float:
@@ -70,6 +72,8 @@ def best_of(problem: DesignProblem, tol: float) -> float:
     bound = design.bound
     if problem.criterion.on_range:
         return bound / problem.arms.d
+    if problem.criterion.logarithmic:
+        return bound / problem.contrast_matrix.shape[1]
     return -float(np.log(bound))
 
 
@@ -152,18 +156,22 @@ def better_multipliers(
     near: Indices,
 ) -> Floats:
     """Multipliers of a minimum with a smaller bound on the arms `near`: those of its linear program."""
-    from scipy.optimize import linprog
-
     J = np.empty((len(a), len(near)))
     for group, state in zip(groups, states):
         for place, k in enumerate(group.numbers):
             J[k] = np.sum((problems[k].arms.take(near) @ state.columns[place]) ** 2, axis=1) + state.held[place]
-    f = values_of(groups, states)
+    return least_bound(J, values_of(groups, states), a)
+
+
+def least_bound(J: Floats, f: Floats, a: Floats) -> Floats:
+    """The multipliers b >= 0 of sum one with the least b'f + log max_i (J'b)_i, or a where that is better."""
+    from scipy.optimize import linprog
+
     # Minimise a'f + s with s >= (J'a)_i.
     found = linprog(
         np.append(f - f.min(), 1.0),
-        A_ub=np.column_stack([J.T, -np.ones(len(near))]),
-        b_ub=np.zeros(len(near)),
+        A_ub=np.column_stack([J.T, -np.ones(J.shape[1])]),
+        b_ub=np.zeros(J.shape[1]),
         A_eq=np.append(np.ones(len(a)), 0.0)[None, :],
         b_eq=[1.0],
         bounds=[(0, None)] * len(a) + [(None, None)],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
+
+from convexdesign.errors import InputError
 
 __all__ = ["Continuum", "ContinuumProblem", "over_continuum", "takes_continuum"]
 
@@ -25,6 +27,10 @@ class ContinuumProblem:
     def solved(self, **options: Any) -> Any:
         """What `solve` returns."""
         raise NotImplementedError
+
+    def together(self, problems: Sequence[Any], weights: Any) -> Any:
+        """The compound problem of this and others over the same region; weights: None for the least efficiency."""
+        raise InputError("compound problems themselves cannot be compounded; give all problems in one list")
 
     def verified(self, *, runs: Any = None, weights: Any = None, counts: Any = None, rigorous: bool = False) -> Any:
         """What `verify` returns."""

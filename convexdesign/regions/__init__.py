@@ -13,6 +13,8 @@ from convexdesign.regions.exact import RegionExactDesign
 from convexdesign.regions.model import Curve, Model
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.region import Condition, Region
+from convexdesign.regions.together import RegionCompoundDesign, RegionCompoundProblem
+from convexdesign.regions.uncertain import UncertainCurve, UncertainModel
 from convexdesign.regions.verification import RegionVerification
 
 __all__ = [
@@ -21,8 +23,12 @@ __all__ = [
     "Model",
     "Region",
     "RegionCertificate",
+    "RegionCompoundDesign",
+    "RegionCompoundProblem",
     "RegionDesign",
     "RegionExactDesign",
     "RegionProblem",
     "RegionVerification",
+    "UncertainCurve",
+    "UncertainModel",
 ]

@@ -50,7 +50,7 @@ class Branch:
 
     def __init__(self, problem: RegionProblem, priced: bool = True):
         self.problem, self.frame, self.region = problem, problem.frame, problem.region
-        self.q = self.region.q
+        self.q, self.batch = self.region.q, BATCH
         self.low = np.array(self.region.lower, dtype=float)
         self.high = np.array(self.region.upper, dtype=float)
         self.inequalities = [as_tree(g) for g in self.region.inequalities]
@@ -84,8 +84,8 @@ class Branch:
             first_high, second_low = high.copy(), low.copy()
             first_high[rows, axis], second_low[rows, axis] = middle, middle
             low, high = np.vstack([low, second_low]), np.vstack([first_high, high])
-            for start in range(0, len(low), BATCH):
-                waiting.append((low[start : start + BATCH], high[start : start + BATCH]))
+            for start in range(0, len(low), self.batch):
+                waiting.append((low[start : start + self.batch], high[start : start + self.batch]))
         return BranchProof(max(lam, left_over), np.empty((0, q)), count)
 
     def _judge(
@@ -169,11 +169,15 @@ class Branch:
         p = Jet(value, gradient, hessian)
         if self.weighted:
             p = p * self.frame.weight_jet(piece, parts)
-        if self.price is not None:
-            settings = self._settings(u)
-            top, bottom = (node.over(settings) for node in self.price)
-            p = p * bottom / top
-        return p
+        return self.over_price(p, u)
+
+    def over_price(self, p: Jet, u: Interval) -> Jet:
+        """p divided by noise and cost, over boxes of u."""
+        if self.price is None:
+            return p
+        settings = self._settings(u)
+        top, bottom = (node.over(settings) for node in self.price)
+        return p * bottom / top
 
 
 def forms(at: Jet, over: Jet, radius: Floats) -> Floats:

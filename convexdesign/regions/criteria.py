@@ -24,7 +24,7 @@ from convexdesign.regions.sum_of_squares import UNIT
 from convexdesign.regions.symmetry import Symmetry
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Vectors", "gap_of", "leaves", "log_det_shift", "moments_share", "proven_bound", "vectors_of"]
+__all__ = ["Vectors", "dimension", "gap_of", "leaves", "log_det_shift", "moments_share", "proven_bound", "vectors_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +95,11 @@ def proven_bound(problem: DesignProblem, vectors: Vectors, most: float, log_det:
             total = float(np.sum(B * B)) * (1.0 - outward - g)
             return lam / total * (1.0 + outward) if total > 0 else np.inf
     raise AssertionError(criterion)
+
+
+def dimension(problem: DesignProblem) -> int:
+    """What a log det is over."""
+    return int(problem.contrast_matrix.shape[1]) if problem.criterion == Criterion.DS else problem.arms.d
 
 
 def log_det_bound(hits: Floats, lam: float, log_det: float, off: Floats | None = None) -> float:

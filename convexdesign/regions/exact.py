@@ -238,7 +238,7 @@ def tidied(search: WholeSearch, where: Indices, x: Floats) -> Floats:
 
 def judged(design: RegionDesign, where: Indices, x: Floats, counts: Counts) -> RegionExactDesign:
     """The runs with what is proven of them; information held counts beside the budget that they spend."""
-    from convexdesign.regions.solving import dimension
+    from convexdesign.regions.criteria import dimension
     from convexdesign.regions.verification import value_of
 
     problem = design.problem

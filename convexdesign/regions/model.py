@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from convexdesign.arguments import whole_at_least
 from convexdesign.errors import InputError
@@ -22,6 +23,9 @@ from convexdesign.regions.region import Region
 from convexdesign.regions.tape import Node
 from convexdesign.regions.text import parse_ratio
 from convexdesign.typing import Floats
+
+if TYPE_CHECKING:
+    from convexdesign.regions.uncertain import UncertainModel
 
 __all__ = ["Curve", "Model"]
 
@@ -167,6 +171,40 @@ class Model:
 
         names, values = read_named(theta)
         return NonlinearModel(cls.formula(text).text, names, values)
+
+    def at(self, thetas: Any, weights: ArrayLike | None = None) -> UncertainModel:
+        """The model at several values of its parameters: a prior, a sample or a grid.
+
+        Parameters
+        ----------
+        thetas : array_like, mapping or DataFrame
+            A row for each value: of a generalised linear model in the order of its terms, of a nonlinear one a column for each
+            parameter.
+        weights : array_like, optional
+            Positive shares, divided by their sum; equal by default.
+
+        Returns
+        -------
+        UncertainModel
+            Goes over a region; its problems take over="average" (the mean of the logarithms), "worst" (the least efficiency)
+            or "information" (the mean information).
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> model = cd.Model.glm("1 + x", theta=[0, 1], link="logit").at([[0, 0.5], [0, 1], [0, 2]])
+        >>> problem = cd.DesignProblem.d_optimal(model.over(cd.Region.box(x=(-3, 3))), over="average")
+        >>> cd.solve(problem).status.name
+        'CERTIFIED'
+        """
+        from convexdesign.regions.generalised import GlmModel, NonlinearModel
+        from convexdesign.regions.uncertain import at_values
+
+        if not isinstance(self, (GlmModel, NonlinearModel)):
+            raise InputError(
+                "a linear model is the same at all values of its parameters; at() is for glm and nonlinear"
+            )
+        return at_values(self, thetas, weights)
 
     def over(self, region: Region | Any) -> Any:
         """The model over a region: a source of arms f(x), one for each setting x, which goes wherever arms go.

@@ -268,6 +268,25 @@ class RegionProblem(ContinuumProblem):
 
         return solve_over_region(self, **options)
 
+    def together(self, problems: Sequence[Any], weights: Any) -> Any:
+        """The compound problem of this and others over the same region; called by the constructors of DesignProblem.
+
+        Parameters
+        ----------
+        problems : sequence of RegionProblem
+            All of them.
+        weights : array_like or None
+            The a_j; None for the least efficiency.
+
+        Returns
+        -------
+        RegionCompoundProblem
+            For `solve`.
+        """
+        from convexdesign.regions.together import together
+
+        return together(problems, weights)
+
     def verified(
         self, *, runs: Any = None, weights: Any = None, counts: Any = None, rigorous: bool = False
     ) -> RegionVerification:

@@ -10,11 +10,12 @@ from convexdesign.certificate import certify
 from convexdesign.design import Design
 from convexdesign.outcome import Status
 from convexdesign.problem import DesignProblem, canonicalise
+from convexdesign.regions.certifying import certified
 from convexdesign.regions.criteria import Vectors, vectors_of
 from convexdesign.regions.design import RegionCertificate
+from convexdesign.regions.exchange import SHARE, Search, SearchOutcome, inverse_root, solved_finite
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.proof import RegionProver
-from convexdesign.regions.solving import SHARE, Search, SearchOutcome, certified, inverse_root, solved_finite
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["proven_again"]

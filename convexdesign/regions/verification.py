@@ -15,18 +15,13 @@ from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
 from convexdesign.outcome import Status
 from convexdesign.problem import Criterion, canonicalise
-from convexdesign.regions.criteria import Vectors, gap_of, log_det_shift
+from convexdesign.regions.certifying import rounding_of_rows
+from convexdesign.regions.criteria import Vectors, dimension, gap_of, log_det_shift
 from convexdesign.regions.design import RegionDesign
+from convexdesign.regions.everywhere import prove_everywhere
+from convexdesign.regions.exchange import Search, SearchOutcome, inverse_root
 from convexdesign.regions.problem import RegionProblem, values_of
 from convexdesign.regions.proof import RegionProver
-from convexdesign.regions.solving import (
-    Search,
-    SearchOutcome,
-    dimension,
-    inverse_root,
-    prove_everywhere,
-    rounding_of_rows,
-)
 from convexdesign.roundoff import value_error
 from convexdesign.typing import Floats, Indices
 

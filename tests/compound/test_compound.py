@@ -126,13 +126,15 @@ BAD = {
     "no list": (lambda: D.compound(D.d_optimal(QUADRATIC)), "a list of problems"),
     "no problem": (lambda: D.compound([1]), "problem 0 is of type int"),
     "other arms": (lambda: D.maximin([D.d_optimal(QUADRATIC), D.d_optimal(np.eye(2))]), "problem 1 has 2 arms"),
-    "criterion": (lambda: D.maximin([D.e_optimal(QUADRATIC)]), "take D, A, I"),
+    "criterion": (lambda: D.maximin([D.e_optimal(QUADRATIC)]), "take D, D_s, A"),
     "weights": (lambda: D.compound([D.d_optimal(QUADRATIC)], [1, 2]), "weights has the shape"),
     "zero": (lambda: D.compound([D.d_optimal(QUADRATIC)] * 2, [1, 0]), "positive weights"),
     "constraints": (lambda: D.compound([D.d_optimal(QUADRATIC, max_weight=0.5)]), "constraints on the weights"),
     "region": (
-        lambda: D.compound([D.d_optimal(cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1))))]),
-        "lists of arms",
+        lambda: D.compound(
+            [D.d_optimal(QUADRATIC), D.d_optimal(cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1))))]
+        ),
+        "problem 1 is over a region",
     ),
     "costs": (
         lambda: D.compound([D.d_optimal(QUADRATIC, costs=[1, 2, 1]), D.d_optimal(QUADRATIC)]),
@@ -148,3 +150,16 @@ def test_what_does_not_fit_together_is_refused_in_words(name):
     make, message = BAD[name]
     with pytest.raises(cd.ConvexDesignError, match=message):
         make()
+
+
+def test_a_part_of_the_parameters_is_an_information_function():
+    rng = np.random.default_rng(7)
+    arms = rng.normal(size=(40, 4))
+    alone, d = D.ds_optimal(arms, [1, 3]), D.d_optimal(arms)
+    assert solved(D.compound([alone])).value == pytest.approx(cd.solve(alone).value / 2, abs=1e-6)
+    design = solved(D.compound([alone, d], [1, 2]))
+    A = information(arms, design.weights)
+    inner = np.linalg.inv(A)[np.ix_([1, 3], [1, 3])]
+    values = [-np.linalg.slogdet(inner)[1] / 2, np.linalg.slogdet(A)[1] / 4]
+    assert design.value == pytest.approx(values @ np.array([1, 2]) / 3, abs=1e-9)
+    assert solved(D.maximin([alone, d])).efficiencies.min() > 0.8

@@ -118,7 +118,8 @@ def test_products_of_chebyshev_polynomials():
 def test_a_search_that_misses_the_maximum_is_refuted():
     # A design that is optimal on a coarse list of settings: the proof says by how much it is not over the region.
     problem = cd.DesignProblem.d_optimal(quadratic(2).over(cube(2)))
-    from convexdesign.regions.solving import Search, certified
+    from convexdesign.regions.certifying import certified
+    from convexdesign.regions.exchange import Search
 
     search = Search(problem)
     coarse = np.array([[-0.8, -0.8], [0.8, -0.8], [-0.8, 0.8], [0.8, 0.8], [0.0, 0.0], [0.8, 0.0], [0.0, 0.8]])

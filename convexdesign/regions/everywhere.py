@@ -1,0 +1,142 @@
+"""An upper bound on a sensitivity over all pieces of a region, by sums of squares or branch and bound, or what refutes it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from convexdesign.regions.exchange import Search, SearchOutcome
+from convexdesign.regions.proof import RegionProver, SensitivityBound, likely_points
+from convexdesign.regions.search import inner_points, spread_points
+from convexdesign.regions.sum_of_squares import Bound
+from convexdesign.typing import Floats, Indices
+
+__all__ = ["prove_everywhere"]
+
+# Cells that one piece may be cut into, and how often one is halved.
+MOST_CELLS = 400
+# The same with inequalities, whose relaxations are larger.
+FEW_CELLS = 40
+DEEPEST = 14
+# Settings at random among which one is sought that a refuted design has missed.
+DENSE = 2000
+
+
+def prove_everywhere(
+    search: Search, prover: RegionProver | None, found: SearchOutcome, enough: Any, deadline: float, priced: bool = True
+) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
+    """The largest bound of all pieces, each by the first relaxation that suffices; and missed settings, with larger p_b."""
+    if prover is None:
+        return branch_everywhere(search, found, enough, deadline, priced)
+    started = time.perf_counter()
+    bounds: list[Bound | None] = []
+    missed_where, missed_x = [], []
+    worst, degree = 0.0, 0
+    for piece in range(len(search.starts)):
+        attempt = Attempt(search, found, piece, enough, deadline, priced)
+        value = attempt.bound(prover, 0)
+        bounds.extend(attempt.bounds)
+        worst, degree = max(worst, value), max(degree, attempt.degree)
+        if len(attempt.missed):
+            missed_where.append(np.full(len(attempt.missed), piece))
+            missed_x.append(attempt.missed)
+    missed = (np.concatenate(missed_where), np.vstack(missed_x)) if missed_x else None
+    return SensitivityBound(worst, degree, tuple(bounds), time.perf_counter() - started), missed
+
+
+def branch_everywhere(
+    search: Search, found: SearchOutcome, enough: Any, deadline: float, priced: bool
+) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
+    """The same by branch and bound, for the largest bound that is enough."""
+    started = time.perf_counter()
+    lam = largest_that_suffices(found.most, enough)
+    branch = search.branch(priced)
+    worst, missed_where, missed_x = 0.0, [], []
+    for piece in range(len(search.starts)):
+        proof = branch.prove(piece, found.vectors.B, lam, deadline)
+        worst = max(worst, proof.value)
+        if len(proof.refuting):
+            x = search.best_near(piece, found.vectors.B, proof.refuting, 20, priced)[0]
+            missed_where.append(np.full(len(x), piece))
+            missed_x.append(x)
+    missed = (np.concatenate(missed_where), np.vstack(missed_x)) if missed_x else None
+    if missed is not None and np.isinf(worst):
+        # Refuted: what is known is a bound that is larger by halves.
+        for factor in (1e-3, 1e-1, 1.0, 10.0):
+            higher = [
+                branch.prove(k, found.vectors.B, lam * (1.0 + factor), deadline) for k in range(len(search.starts))
+            ]
+            worst = max(proof.value for proof in higher)
+            if np.isfinite(worst):
+                break
+    return SensitivityBound(worst, 0, (), time.perf_counter() - started), missed
+
+
+def largest_that_suffices(most: float, enough: Any) -> float:
+    """A bound a little above `most`, the largest that is enough where any is."""
+    if not enough(most * (1.0 + 1e-13)):
+        return most * (1.0 + 1e-6)
+    low, high = 1e-13, 1.0
+    while high / low > 1.02:
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if enough(most * (1.0 + middle)) else (low, middle)
+    return most * (1.0 + low)
+
+
+class Attempt:
+    """An attempt to prove one piece: relaxations in turn, then halves of the box, until enough is proven or refuted."""
+
+    def __init__(self, search: Search, found: SearchOutcome, piece: int, enough: Any, deadline: float, priced: bool):
+        self.search, self.found, self.piece = search, found, piece
+        self.enough, self.deadline, self.priced = enough, deadline, priced
+        self.bounds: list[Bound | None] = []
+        self.degree, self.cells = 0, 0
+        self.missed: Floats = np.empty((0, search.region.q))
+
+    def bound(self, prover: RegionProver, depth: int) -> float:
+        """What is proven of p_b on the prover's cell."""
+        p, charge = prover.polynomial(self.piece, self.found.vectors.B)
+        best: Bound | None = None
+        for relaxation in prover.hierarchy(p)[: 2 if depth else None]:
+            if time.perf_counter() > self.deadline and best is not None:
+                break
+            limit = None if np.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 1e-2)
+            bound = prover.bound(self.piece, p, charge, relaxation, limit)
+            if bound is None:
+                continue
+            if best is None or bound.value < best.value:
+                best = bound
+            if self.enough(best.value):
+                break
+            if not depth:
+                self.missed = missed_points(self.search, self.found, self.piece, bound, self.priced)
+                if len(self.missed):
+                    break
+        value = np.inf if best is None else best.value
+        most = FEW_CELLS if self.search.region.inequalities else MOST_CELLS
+        over = time.perf_counter() > self.deadline or self.cells > most or depth >= DEEPEST
+        if best is None or self.enough(value) or len(self.missed) or over or self.hopeless():
+            self.bounds.append(best)
+            self.degree = max(self.degree, 0 if best is None else best.degree)
+            return value
+        self.cells += 2
+        return min(value, max(self.bound(half, depth + 1) for half in prover.halves))
+
+    def hopeless(self) -> bool:
+        """Whether even the largest sensitivity that was found, were it the bound, would not be enough."""
+        return not self.enough(self.found.most)
+
+
+def missed_points(search: Search, found: SearchOutcome, piece: int, bound: Any, priced: bool) -> Floats:
+    """Settings with a larger sensitivity than any known, sought where the relaxation has its mass."""
+    frame, region = search.frame, search.region
+    if not region.q:
+        return np.empty((0, 0))
+    pool = np.vstack([search.starts[piece], spread_points(region, 4, search.rng, 50)])
+    near = np.vstack(
+        [frame.unscaled(likely_points(bound, frame.scaled(pool), 40)), inner_points(region, DENSE, search.rng)]
+    )
+    x, height = search.best_near(piece, found.vectors.B, near, 20, priced)
+    return np.asarray(x[height > found.most * (1.0 + 1e-9)])

@@ -1,0 +1,563 @@
+"""Several problems over one region at once: compound, maximin, and the mean information of uncertain parameters.
+
+The certificate is that of `compound`: with gradients g_j of log Phi_j at the design, columns V_j with <g_j, yy'> = |V_j'y|^2,
+and any a_j >= 0 of sum one, no design is better than by the logarithm of
+
+    sum_j a_j <g_j, A0_j> + max over the region of phi(x) = sum_j a_j sum_k s_jk omega_jk(x) |V_j'h_j(x)|^2,
+
+where a problem may be a mixture of parameter values k with shares s_jk. For polynomial models with one price phi is a
+polynomial over it, bounded by sums of squares; all other phi by interval branch and bound, where values of the parameters that
+share their functions h are evaluated together.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convexdesign.arguments import real
+from convexdesign.compound.ascent import best_weights, values_of
+from convexdesign.compound.components import UNIT, ComponentGroup, GroupState, evaluated, grouped
+from convexdesign.compound.problem import shares
+from convexdesign.compound.solving import component_of, least_bound
+from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
+from convexdesign.outcome import Stats, Status
+from convexdesign.problem.continuum import ContinuumProblem
+from convexdesign.regions.everywhere import prove_everywhere
+from convexdesign.regions.exchange import Search, SearchOutcome
+from convexdesign.regions.generalised import GlmCurve, GlmModel
+from convexdesign.regions.problem import RegionProblem
+from convexdesign.regions.search import apart, clusters
+from convexdesign.regions.sensitivities import SumBranch, SumProver, Term
+from convexdesign.typing import Floats, Indices
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["RegionCompoundDesign", "RegionCompoundProblem", "mixture_problem", "together"]
+
+KINDS = ("d_optimal", "ds_optimal", "a_optimal", "i_optimal", "average_variance", "c_optimal")
+ROUNDS = 60
+FIRST = 80
+LAST = 1e-12
+# The search ends when what it finds leaves this share of the tolerance.
+SHARE = 0.1
+MERGED = 0.02
+REFUTED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """One information function of the mean information of several problems with the same functions: their shares."""
+
+    problems: tuple[RegionProblem, ...]
+    shares: Floats
+
+
+class Family:
+    """Mixtures whose problems share their functions, noise and cost: all are evaluated at once."""
+
+    def __init__(self, numbers: Sequence[int], mixtures: Sequence[Mixture]):
+        self.numbers = np.array(numbers)
+        self.problems = [problem for mixture in mixtures for problem in mixture.problems]
+        self.shares = np.zeros((len(self.problems), len(mixtures)))
+        start = 0
+        for k, mixture in enumerate(mixtures):
+            self.shares[start : start + len(mixture.problems), k] = mixture.shares
+            start += len(mixture.problems)
+        models = [problem.curve.model for problem in self.problems]
+        known = [model for model in models if isinstance(model, GlmModel)]
+        self.alike = len(known) == len(models) and len({(model.link, model.family) for model in known}) == 1
+        self.thetas = np.array([model.theta for model in known]) if self.alike else np.empty((0, 0))
+
+    def at(self, where: Indices, x: Floats) -> tuple[Floats, Floats]:
+        """The functions h (n, d), and how much information of each mixture a unit of cost buys, (n, mixtures)."""
+        first = self.problems[0]
+        weights = np.ones((len(x), len(self.problems)))
+        for piece in np.unique(where):
+            mine, own = where == piece, int(piece)
+            if self.alike and isinstance(first.curve, GlmCurve) and first.curve.weight is not None:
+                eta = first.curve.rows(own, x[mine]) @ self.thetas.T
+                weights[mine] = first.curve.weight.at({"eta": eta})
+            else:
+                weights[mine] = np.column_stack([p.curve.weights(own, x[mine]) for p in self.problems])
+        return first.frame.rows(where, x, weighted=False), weights @ self.shares / first.prices(x)[:, None]
+
+
+def families_of(mixtures: Sequence[Mixture]) -> list[Family]:
+    """Mixtures with the same functions, noise and cost together."""
+    alike: dict[tuple[int, int, int], list[int]] = {}
+    for k, mixture in enumerate(mixtures):
+        first = mixture.problems[0]
+        alike.setdefault((id(first.frame.H[0]), id(first.noise), id(first.cost)), []).append(k)
+    return [Family(numbers, [mixtures[k] for k in numbers]) for numbers in alike.values()]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionCompoundProblem(ContinuumProblem):
+    """max over designs on a region of sum_j a_j log Phi_j, or of min_j Phi_j / Phi_j*; made by `compound` and `maximin`.
+
+    Parameters
+    ----------
+    mixtures : tuple of Mixture
+        The information functions, all over one region.
+    weights : array of float, optional
+        The a_j, of sum one; None for the least efficiency.
+    """
+
+    mixtures: tuple[Mixture, ...]
+    weights: Floats | None
+
+    @property
+    def is_maximin(self) -> bool:
+        """Whether the least efficiency is maximised."""
+        return self.weights is None
+
+    @property
+    def region(self) -> Any:
+        """The settings allowed."""
+        return self.mixtures[0].problems[0].region
+
+    def solved(self, **options: Any) -> RegionCompoundDesign:
+        """The best design for all of them, proven over the region; called by `solve`.
+
+        Parameters
+        ----------
+        **options : dict
+            Those of `solve`.
+
+        Returns
+        -------
+        RegionCompoundDesign
+            Certified over the whole region, or as far as the proof went.
+        """
+        return solve_together(self, **options)
+
+    def verified(self, *, runs: Any = None, weights: Any = None, counts: Any = None, rigorous: bool = False) -> Any:
+        """Not known: InputError.
+
+        Parameters
+        ----------
+        runs, weights, counts, rigorous : object
+            Those of `verify`.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise InputError("a compound problem is solved, not verified; verify the runs for each of its problems")
+
+    def __repr__(self) -> str:
+        kind = "maximin" if self.is_maximin else "compound"
+        return f"RegionCompoundProblem({kind} of {len(self.mixtures)} over {self.region!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionCompoundDesign:
+    """Settings of a region with weights for several problems at once, with a proof over the whole region.
+
+    Parameters
+    ----------
+    problem : RegionCompoundProblem
+        What it is for.
+    where : sequence of int
+        The piece of the region of every setting.
+    x : array, shape (n, q)
+        Its continuous coordinates.
+    weights : array, shape (n,)
+        Positive, sum 1.
+    value : float
+        Of a compound problem sum_j a_j log Phi_j; of a maximin problem the least efficiency.
+    bound : float
+        A proven upper bound on the value of any design on the region.
+    gap : float
+        The relative gap between them: of logarithms exp(bound - value) - 1.
+    multipliers : array of float
+        The a_j that prove the bound; of a maximin problem the least favourable prior.
+    efficiencies : array of float
+        Of a maximin problem the efficiency for every problem, against the best for it alone; else empty.
+    values : array of float
+        Of every problem log Phi_j: log det / d, or minus the logarithm of the variance.
+    kind : str
+        How the largest sensitivity was bounded: "sum of squares" or "interval branch and bound".
+    most, found : float
+        The proven upper bound on the sensitivity, and the largest value that was found.
+    status : convexdesign.Status
+        Whether the gap is within the tolerance.
+    stats : Stats
+        What it cost.
+    """
+
+    problem: RegionCompoundProblem
+    where: Sequence[int]
+    x: Floats
+    weights: Floats
+    value: float
+    bound: float
+    gap: float
+    multipliers: Floats
+    efficiencies: Floats
+    values: Floats
+    kind: str
+    most: float
+    found: float
+    status: Status
+    stats: Stats
+
+    @property
+    def efficiency(self) -> float:
+        """A proven lower bound on the efficiency: 1 / (1 + gap)."""
+        return 1.0 / (1.0 + self.gap)
+
+    @property
+    def points(self) -> pandas.DataFrame:
+        """A row for each setting: a column for each factor, and `weight`."""
+        import pandas
+
+        return pandas.DataFrame({**self.problem.region.table(self.where, self.x), "weight": self.weights})
+
+    def __repr__(self) -> str:
+        what = "least efficiency" if self.problem.is_maximin else "sum of logarithms"
+        return (
+            f"RegionCompoundDesign({what} {self.value:.8g}, upper bound {self.bound:.8g} proven over the region by "
+            f"{self.kind}, gap {self.gap:.1e}, {self.status.name}; {len(self.weights)} settings)"
+        )
+
+
+def together(problems: Sequence[Any], weights: Any) -> RegionCompoundProblem:
+    """The compound problem of problems over one region; weights: None for the least efficiency."""
+    return RegionCompoundProblem(
+        tuple(Mixture((problem,), np.ones(1)) for problem in checked(problems)),
+        None if weights is None else shares(weights, len(problems)),
+    )
+
+
+def mixture_problem(problems: Sequence[RegionProblem], weights: Sequence[float]) -> RegionCompoundProblem:
+    """The problem of the mean information of several parameter values with the same functions."""
+    listed = checked(problems)
+    if any(problem.frame.H[0] is not listed[0].frame.H[0] for problem in listed):
+        raise InputError(
+            'over="information" takes generalised linear models, whose functions of the settings do not depend on the '
+            'parameters; of a nonlinear model ask for over="average"'
+        )
+    return RegionCompoundProblem((Mixture(listed, shares(list(weights), len(listed))),), np.ones(1))
+
+
+def checked(problems: Sequence[Any]) -> tuple[RegionProblem, ...]:
+    """Problems over one region with one cost; InputError for what does not fit together."""
+    listed = tuple(problems)
+    for k, problem in enumerate(listed):
+        if not isinstance(problem, RegionProblem):
+            raise InputError(
+                f"problem {k} is not over a region as the first is; all must be over the same arms or region"
+            )
+        if problem.region != listed[0].region:
+            raise InputError(f"problem {k} is over another region than the first; one design has one region")
+        if problem.kind not in KINDS:
+            known = ", ".join(KINDS)
+            raise InputError(f"problem {k} is {problem.kind}; over a region several problems at once may be {known}")
+        if problem.cost != listed[0].cost:
+            raise InputError(f"problem {k} has other costs than the first; one design has one price for each setting")
+    return listed
+
+
+class TogetherSearch(Search):
+    """The search for several problems at once: where their common sensitivity is too large."""
+
+    def __init__(self, problem: RegionCompoundProblem):
+        self.together = problem
+        self.mixtures, self.families = problem.mixtures, families_of(problem.mixtures)
+        super().__init__(problem.mixtures[0].problems[0])
+        self.orbits = None
+        self.columns: list[Floats] = []
+
+    @property
+    def by_formula(self) -> bool:
+        """The barrier climbs the sum by its derivatives."""
+        return True
+
+    def branch(self, priced: bool) -> SumBranch:
+        """The sum for branch and bound."""
+        return SumBranch(self.terms())
+
+    def terms(self) -> list[Term]:
+        """The summands of the sensitivity."""
+        return [
+            Term(problem, np.sqrt(share) * V.T)
+            for mixture, V in zip(self.mixtures, self.columns)
+            for share, problem in zip(mixture.shares, mixture.problems)
+            if share > 0 and V.any()
+        ]
+
+    def sensitivity(self, piece: int, B: Floats, x: Floats, priced: bool = True) -> Floats:
+        """phi at coordinates of one piece."""
+        where, out = np.full(len(x), piece), np.zeros(len(x))
+        with np.errstate(all="ignore"):
+            for family in self.families:
+                h, size = family.at(where, x)
+                columns = [self.columns[k] for k in family.numbers]
+                ends = np.cumsum([0, *(V.shape[1] for V in columns)])[:-1]
+                out += np.sum(np.add.reduceat((h @ np.hstack(columns)) ** 2, ends, axis=1) * size, axis=1)
+        return np.where(np.isfinite(out) & self.problem.allowed(x), out, 0.0)
+
+    def peaks(self, where: Indices, x: Floats, w: Floats) -> tuple[Indices, Floats, Floats]:
+        """Local maxima of phi over the region, highest first."""
+        listed = []
+        for piece, starts in enumerate(self.starts):
+            own = x[(where == piece) & (w > 1e-7)]
+            at, height = self.best_near(piece, np.empty((0, self.frame.d)), np.vstack([own, starts]), 20 + len(own))
+            listed.append((np.full(len(at), piece), at, height))
+        every = tuple(np.concatenate([part[k] for part in listed]) for k in range(3))
+        order = np.argsort(-every[2], kind="stable")
+        return every[0][order], every[1][order], every[2][order]
+
+
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """Weights on a list of settings, the state of every group there, multipliers, and the largest phi that is known."""
+
+    where: Indices
+    x: Floats
+    weights: Floats
+    multipliers: Floats
+    states: list[GroupState]
+    most: float
+    gap: float
+    value: float
+
+
+class Together:
+    """The driver for one problem."""
+
+    def __init__(self, problem: RegionCompoundProblem, tol: float, deadline: float):
+        self.problem, self.tol, self.deadline = problem, tol, deadline
+        self.search = TogetherSearch(problem)
+        firsts = [mixture.problems[0] for mixture in problem.mixtures]
+        sample = self.search.starts[0][: 4 * max(p.curve.d for p in firsts) + 20]
+        where = np.zeros(len(sample), dtype=np.intp)
+        self.shifts = np.array([shift_of(p) for p in firsts])
+        best = np.array([best_alone(p, tol) for p in firsts]) - self.shifts if problem.is_maximin else 0.0 * self.shifts
+        self.groups = grouped([component_of(p.finite(where, sample), b) for p, b in zip(firsts, best)])
+
+    def rows(self, where: Indices, x: Floats) -> list[Floats]:
+        """Rows of every group, (K, n, d)."""
+        every: list[Floats] = [np.empty((0, 0))] * len(self.problem.mixtures)
+        for family in self.search.families:
+            h, size = family.at(where, x)
+            for place, k in enumerate(family.numbers):
+                every[k] = h * np.sqrt(size[:, place])[:, None]
+        return [np.stack([every[k] for k in group.numbers]) for group in self.groups]
+
+    def at(self, where: Indices, x: Floats, start: Floats, last: float, first: float = 1e-3) -> Reached:
+        """The best weights on these settings."""
+        rows = self.rows(where, x)
+        spans(self.groups, rows)
+        w, a = best_weights(self.groups, rows, self.problem.weights, start, last, max(last, first))
+        states = [state for group, Y in zip(self.groups, rows) if (state := evaluated(group, Y, w)) is not None]
+        if self.problem.is_maximin:
+            J = np.empty((len(a), len(x)))
+            for group, state, Y in zip(self.groups, states, rows):
+                J[group.numbers] = state.slopes(Y) + state.held[:, None]
+            a = least_bound(J, values_of(self.groups, states), a)
+        self.set_columns(states, a)
+        gap, value, _ = self.judged(states, a, 1.0)
+        return Reached(where, x, w, a, states, 1.0, gap, value)
+
+    def set_columns(self, states: Sequence[GroupState], a: Floats) -> None:
+        """The vectors of phi."""
+        columns: list[Floats] = [np.empty((0, 0))] * len(self.problem.mixtures)
+        for group, state in zip(self.groups, states):
+            for place, k in enumerate(group.numbers):
+                columns[k] = np.sqrt(a[k]) * state.columns[place]
+        self.search.columns = columns
+
+    def judged(self, states: Sequence[GroupState], a: Floats, most: float) -> tuple[float, float, float]:
+        """The gap, the value and the bound where phi is at most `most`; rounding is charged."""
+        f = values_of(self.groups, states)
+        held = sum(float(a[group.numbers] @ state.held) for group, state in zip(self.groups, states))
+        error = max(float(state.error.max()) for state in states)
+        room = float(np.log(most + held)) + 4.0 * error + 64 * UNIT * (1.0 + float(np.abs(a * f).sum()))
+        if self.problem.is_maximin:
+            worst = float(f.min())
+            above = max(float(a @ f) + room - worst, 0.0)
+            return float(np.expm1(above)), float(np.exp(worst)), float(np.exp(min(worst + above, 0.0)))
+        value = float(a @ (f + self.shifts))
+        return float(np.expm1(max(room, 0.0))), value, value + max(room, 0.0)
+
+    def looked_at(self, reached: Reached) -> tuple[Reached, Indices, Floats, Floats]:
+        """With the largest phi that a search finds."""
+        self.set_columns(reached.states, reached.multipliers)
+        where, x, height = self.search.peaks(reached.where, reached.x, reached.weights)
+        gap = self.judged(reached.states, reached.multipliers, float(height[0]))[0]
+        return replace(reached, most=float(height[0]), gap=gap), where, x, height
+
+    def refined(self, reached: Reached, missed: tuple[Indices, Floats] | None) -> Reached:
+        """Settings where phi is too large are added until there are none."""
+        best, last = reached, 1e-6
+        for _ in range(ROUNDS):
+            reached, where, x, height = self.looked_at(reached)
+            if reached.gap < best.gap or best is reached or best.most == 1.0:
+                best = reached
+            if missed is None and (reached.gap <= SHARE * self.tol or time.perf_counter() > self.deadline):
+                break
+            keep = reached.weights > 1e-3 / len(reached.weights) * min(1.0, 1e3 * reached.gap)
+            high = height > 1.0 - 10.0 * reached.gap
+            parts_where, parts_x = [reached.where[keep], where[high]], [reached.x[keep], x[high]]
+            if missed is not None:
+                parts_where.append(missed[0])
+                parts_x.append(missed[1])
+                missed = None
+            every_where, every_x = np.concatenate(parts_where), np.vstack(parts_x)
+            start = np.append(reached.weights[keep], np.full(len(every_x) - int(keep.sum()), 1e-3))
+            first = apart(np.column_stack([2.0 * every_where, self.search.frame.scaled(every_x)]), 1e-7)
+            last = max(min(last, 1e-3 * reached.gap / len(first)), LAST)
+            reached = self.at(every_where[first], every_x[first], start[first], last, min(1e-3, reached.gap / 100))
+        return self.merged(best)
+
+    def merged(self, reached: Reached) -> Reached:
+        """Neighbours made one, where that costs nothing."""
+        allowed = max(SHARE * self.tol, 2.0 * reached.gap)
+        for distance, least in ((MERGED, 1e-4), (MERGED, 1e-6), (MERGED / 8, 1e-7)):
+            order = np.argsort(-reached.weights, kind="stable")
+            order = order[reached.weights[order] > 1e-9]
+            u = np.column_stack([2.0 * reached.where, self.search.frame.scaled(reached.x)])[order]
+            listed = [order[near] for near in clusters(u, 2.0 * distance)]
+            listed = [near for near in listed if reached.weights[near].sum() >= least]
+            x = np.array([np.average(reached.x[near], axis=0, weights=reached.weights[near]) for near in listed])
+            where = reached.where[[near[0] for near in listed]]
+            if self.search.region.inequalities and not self.search.region.inside(x).all():
+                continue
+            w = np.array([reached.weights[near].sum() for near in listed])
+            try:
+                fewer = self.looked_at(self.at(where, x, w, LAST, 1e-8))[0]
+            except UnidentifiableError:
+                continue
+            if fewer.gap <= allowed:
+                return fewer
+        self.set_columns(reached.states, reached.multipliers)
+        return reached
+
+    def proven(self, reached: Reached) -> tuple[float, tuple[Indices, Floats] | None]:
+        """The proven upper bound on phi, and settings that refute the tolerance."""
+        self.set_columns(reached.states, reached.multipliers)
+        firsts = [problem for mixture in self.problem.mixtures for problem in mixture.problems]
+        plain = all(p.is_polynomial and p.price == firsts[0].price for p in firsts)
+        prover = SumProver(self.search.terms()) if plain else None
+        outcome = SearchOutcome(reached.where, reached.x, Given(reached.weights), Given(None), reached.most, 0.0)  # type: ignore[arg-type]
+
+        def enough(most: float) -> bool:
+            return self.judged(reached.states, reached.multipliers, most)[0] <= self.tol
+
+        bound, missed = prove_everywhere(self.search, prover, outcome, enough, self.deadline)
+        return bound.value, missed
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a proof asks of a design: its weights; and of vectors, which the search knows itself."""
+
+    weights: Floats | None
+    B: Any = None
+
+
+def shift_of(problem: RegionProblem) -> float:
+    """What the frame's coordinates add to log Phi."""
+    return -2.0 * problem.frame.log_det / problem.curve.d if problem.kind == "d_optimal" else 0.0
+
+
+def best_alone(problem: RegionProblem, tol: float) -> float:
+    """An upper bound on log Phi of the best design for one problem alone, proven."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        design = problem.solved(tol=min(tol / 10, 1e-7) if problem.is_polynomial else tol / 4)
+    if problem.kind == "d_optimal":
+        return float(design.bound) / problem.curve.d
+    if problem.kind == "ds_optimal":
+        return float(design.bound) / problem.fields["interest"].shape[1]
+    return -float(np.log(design.bound))
+
+
+def spans(groups: Sequence[ComponentGroup], rows: Sequence[Floats]) -> None:
+    """UnidentifiableError where the settings do not measure what a problem asks for."""
+    for group, Y in zip(groups, rows):
+        if evaluated(group, Y, np.full(Y.shape[1], 1.0 / Y.shape[1])) is None:
+            raise UnidentifiableError(
+                f"the settings do not span the {group.d} parameters of problem {group.numbers[0]}"
+            )
+
+
+def solve_together(
+    problem: RegionCompoundProblem,
+    tol: float = 1e-6,
+    time_limit: float | None = None,
+    verbose: bool = False,
+    **options: Any,
+) -> RegionCompoundDesign:
+    """The best design on the region for all problems at once, with its proof."""
+    for name, value in options.items():
+        if value not in (None, "auto", False):
+            raise InputError(f"{name} is not known for several problems at once; they take tol, time_limit and verbose")
+    started = time.perf_counter()
+    deadline = np.inf if time_limit is None else started + real(time_limit)
+    solver = Together(problem, real(tol), deadline)
+    starts = solver.search.starts
+    where = np.concatenate([np.full(len(x), piece) for piece, x in enumerate(starts)])
+    x = np.vstack(starts)
+    few = np.sort(np.random.default_rng(0).permutation(len(x))[: max(FIRST, 4 * max(g.d for g in solver.groups))])
+    reached = solver.at(where[few], x[few], np.full(len(few), 1.0 / len(few)), 1e-4)
+    missed: tuple[Indices, Floats] | None = None
+    best: RegionCompoundDesign | None = None
+    for _ in range(REFUTED):
+        reached = solver.refined(reached, missed)
+        most, missed = solver.proven(reached)
+        design = assembled(solver, reached, most, started)
+        best = design if best is None or design.gap < best.gap else best
+        if verbose:
+            print(repr(design))
+        if design.status is Status.CERTIFIED or missed is None or time.perf_counter() > deadline:
+            break
+    assert best is not None
+    if best.status is not Status.CERTIFIED:
+        warnings.warn(
+            f"certified gap {best.gap:.2e} is above the tolerance {real(tol):.1e}: {best.status.value}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return best
+
+
+def assembled(solver: Together, reached: Reached, most: float, started: float) -> RegionCompoundDesign:
+    """The design that is handed back: settings with weight alone, in the order of their coordinates."""
+    problem = solver.problem
+    gap, value, bound = solver.judged(reached.states, reached.multipliers, most)
+    keep = np.flatnonzero(reached.weights > 1e-9)
+    order = keep[np.lexsort([*reached.x[keep].T[::-1], reached.where[keep]])]
+    f = values_of(solver.groups, reached.states)
+    bests = np.empty(len(f))
+    for group in solver.groups:
+        bests[group.numbers] = group.best
+    plain = all(p.is_polynomial for mixture in problem.mixtures for p in mixture.problems)
+    ended = Status.TIME_LIMIT if time.perf_counter() > solver.deadline else Status.STALLED
+    return RegionCompoundDesign(
+        problem,
+        reached.where[order].tolist(),
+        reached.x[order],
+        reached.weights[order] / reached.weights[order].sum(),
+        value,
+        bound,
+        gap,
+        reached.multipliers,
+        np.exp(f) if problem.is_maximin else np.empty(0),
+        f + bests + solver.shifts,
+        "sum of squares" if plain else "interval branch and bound",
+        most,
+        reached.most,
+        Status.CERTIFIED if gap <= solver.tol else ended,
+        Stats("interior point and exchange over the region", seconds=time.perf_counter() - started),
+    )

@@ -1,0 +1,139 @@
+"""Several problems over one region, and uncertain parameters: closed forms, published values, and the theorem recomputed."""
+
+import numpy as np
+import pytest
+from polynomials import line, quadratic
+
+import convexdesign as cd
+
+D = cd.DesignProblem
+INTERVAL = cd.Region.box(x=(-3, 3))
+
+
+def solved(problem):
+    design = cd.solve(problem)
+    assert design.status is cd.Status.CERTIFIED
+    assert 0 <= design.gap <= 1e-6
+    assert design.weights.sum() == pytest.approx(1, abs=1e-12)
+    assert design.found <= design.most
+    return design
+
+
+def test_the_least_efficiency_of_d_and_of_the_slope():
+    # As over the list -1, 0, 1: the slope has efficiency 2w, D (27 w^2 (1 - 2w))^(1/3); they meet at w = 27/62.
+    curve = line(2)
+    design = solved(D.maximin([D.d_optimal(curve), D.c_optimal(curve, [0, 1, 0])]))
+    assert design.kind == "sum of squares"
+    assert design.value == pytest.approx(27 / 31, rel=2e-6)
+    np.testing.assert_allclose(design.points["x"], [-1, 0, 1], atol=1e-3)
+
+
+def test_one_problem_is_itself():
+    curve = line(3, 2.0, 5.0)
+    for problem, value in (
+        (D.d_optimal(curve), cd.solve(D.d_optimal(curve)).value / 4),
+        (D.ds_optimal(curve, ["x**3"]), cd.solve(D.ds_optimal(curve, ["x**3"])).value),
+        (D.a_optimal(curve), -np.log(cd.solve(D.a_optimal(curve)).value)),
+    ):
+        assert solved(D.compound([problem])).value == pytest.approx(value, abs=2e-6)
+
+
+def test_a_list_fine_enough_has_the_same_optimum():
+    region = cd.Region.box(x0=(-1, 1), x1=(-1, 1)) & cd.Region.where("x0 + x1 <= 1")
+    first = quadratic(2).over(region)
+    second = cd.Model.formula("1 + x0 + x1 + x0:x1").over(region)
+    design = solved(D.compound([D.d_optimal(first), D.a_optimal(second)], weights=[2, 1]))
+    grid = np.linspace(-1, 1, 41)
+    a, b = (t.ravel() for t in np.meshgrid(grid, grid))
+    inside = a + b <= 1 + 1e-9
+    table = {"x0": a[inside], "x1": b[inside]}
+    listed = cd.solve(D.compound([D.d_optimal(first.at(table)), D.a_optimal(second.at(table))], weights=[2, 1]))
+    assert listed.value <= design.bound + 1e-9
+    assert listed.value == pytest.approx(design.value, abs=1e-3)
+
+
+def test_a_bayesian_design_for_a_logistic_curve():
+    # Chaloner and Larntz (1989): eta = b (x - a), a uniform on [-3, 3], b on [.1, 2], by 12 x 12 Gauss-Legendre nodes.
+    # By (a, b) the log determinant is larger by 2 log b than by the coefficients -ab, b of 1 and x.
+    nodes, shares = np.polynomial.legendre.leggauss(12)
+    a, b = (t.ravel() for t in np.meshgrid(3 * nodes, 1.05 + 0.95 * nodes))
+    weights = np.outer(shares, shares).ravel() / 4
+    model = cd.Model.glm("1 + x", theta=[0, 1], link="logit").at(np.column_stack([-a * b, b]), weights)
+    design = solved(D.d_optimal(model.over(INTERVAL), over="average"))
+    assert 2 * design.value + weights @ (2 * np.log(b)) == pytest.approx(-3.93057100, abs=3e-6)
+    np.testing.assert_allclose(design.points["x"], [-3, -1.210459, 0, 1.210459, 3], atol=2e-3)
+    np.testing.assert_allclose(design.weights, [0.246932, 0.182726, 0.140684, 0.182726, 0.246932], atol=2e-4)
+
+
+THETAS = np.array([[0, 0.5], [0, 1.0], [0, 2.0], [1, 1.0]])
+
+
+def information(design, theta):
+    x = design.points["x"].to_numpy()
+    F = np.column_stack([np.ones_like(x), x])
+    nu = 1 / (2 + np.exp(F @ theta) + np.exp(-F @ theta))
+    return F.T @ ((design.weights * nu)[:, None] * F)
+
+
+def test_worst_average_and_mean_information_are_what_they_say():
+    model = cd.Model.glm("1 + x", theta=[0, 1], link="logit").at(THETAS)
+    curve = model.over(INTERVAL)
+    average, worst = solved(D.d_optimal(curve)), solved(D.d_optimal(curve, over="worst"))
+    mean = solved(D.d_optimal(curve, over="information"))
+    logs = [np.linalg.slogdet(information(average, theta))[1] / 2 for theta in THETAS]
+    assert average.value == pytest.approx(np.mean(logs), abs=1e-9)
+    best = [cd.solve(D.d_optimal(m.over(INTERVAL))).value / 2 for m in model.models]
+    own = [np.exp(np.linalg.slogdet(information(worst, t))[1] / 2 - z) for t, z in zip(THETAS, best)]
+    np.testing.assert_allclose(worst.efficiencies, own, rtol=3e-6)
+    assert worst.value == pytest.approx(min(own), rel=3e-6)
+    together = sum(information(mean, theta) for theta in THETAS) / len(THETAS)
+    assert mean.value == pytest.approx(np.linalg.slogdet(together)[1] / 2, abs=1e-9)
+    # Each is at least as good as the others by its own measure.
+    for other in (worst, mean):
+        assert average.value >= np.mean([np.linalg.slogdet(information(other, t))[1] / 2 for t in THETAS]) - 1e-9
+
+
+def test_an_uncertain_mean_formula():
+    model = cd.Model.nonlinear("vmax*x/(k + x)", theta={"vmax": 1, "k": 1}).at(
+        {"vmax": [1, 1], "k": [0.5, 3.0]}, [1, 3]
+    )
+    design = solved(D.d_optimal(model.over(cd.Region.box(x=(0, 10)))))
+    x = np.linspace(0, 10, 4001)
+    heights = np.zeros_like(x)
+    for k, share in ((0.5, 0.25), (3.0, 0.75)):
+        rows = lambda t: np.column_stack([t / (k + t), -t / (k + t) ** 2])  # noqa: B023, E731
+        F = rows(design.points["x"].to_numpy())
+        A = F.T @ (design.weights[:, None] * F)
+        heights += share / 2 * np.einsum("ij,jk,ik->i", rows(x), np.linalg.inv(A), rows(x))
+    assert heights.max() <= 1 + 2e-6
+
+
+BAD = {
+    "regions": (lambda: D.compound([D.d_optimal(line(2)), D.d_optimal(line(2, 0, 1))]), "another region"),
+    "lists": (lambda: D.compound([D.d_optimal(line(2)), D.d_optimal(np.eye(3))]), "not over a region"),
+    "kind": (lambda: D.maximin([D.e_optimal(line(2))]), "problem 0 is e_optimal"),
+    "costs": (lambda: D.compound([D.d_optimal(line(2)), D.d_optimal(line(2), costs="2 + x")]), "other costs"),
+    "nested": (lambda: D.compound([D.compound([D.d_optimal(line(2))])]), "cannot be compounded"),
+    "linear": (lambda: cd.Model.polynomial("x", 2).at([[1, 2, 3]]), "glm and nonlinear"),
+    "thetas": (lambda: cd.Model.glm("1 + x", [0, 1], "logit").at([[1, 2, 3]]), "with 2 parameters"),
+    "not finite": (lambda: cd.Model.glm("1 + x", [0, 1], "logit").at([[1, np.nan]]), "row 0"),
+    "names": (lambda: cd.Model.nonlinear("a*x", {"a": 1}).at({"b": [1]}), "no column 'a'"),
+    "over": (
+        lambda: D.d_optimal(cd.Model.glm("1 + x", [0, 1], "logit").at([[0, 1]]).over(INTERVAL), over="best"),
+        "choose one of average",
+    ),
+    "mean of formulas": (
+        lambda: D.d_optimal(
+            cd.Model.nonlinear("exp(-a*x)", {"a": 1}).at({"a": [1, 2]}).over(INTERVAL), over="information"
+        ),
+        "generalised linear models",
+    ),
+    "verify": (lambda: cd.verify(D.compound([D.d_optimal(line(2))]), runs={"x": [0, 1]}), "solved, not verified"),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_what_does_not_fit_together_is_refused_in_words(name):
+    make, message = BAD[name]
+    with pytest.raises(cd.InputError, match=message):
+        make()
