@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from counting import shown
+from counting import kept_parts, shown, unfinished
 from exactly import Exact, WeightRules, double, matrix, rational
 from flint import ctx, fmpq, fmpq_mat
 
@@ -794,11 +794,10 @@ claim that exact arithmetic does not confirm; `condition` is that of the arms wi
 def run(output_dir: str | Path, replications: int, seed: int, jobs: int, first: int = 0) -> list[dict[str, Any]]:
     """Judge so many problems; write adversarial.csv (every problem) and adversarial.md; the rows."""
     import pandas as pd
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
-    work = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=8)
     rows = []
-    found = work(delayed(judge)(k, seed) for k in range(first, first + replications))
+    found = kept_parts((delayed(judge)(k, seed) for k in range(first, first + replications)), jobs, 8)
     for row in shown(found, replications, "ugly problems"):
         rows.append(row)
         if row["false"] or row["status"] == "crash":
@@ -835,7 +834,8 @@ def main() -> int:
         for key, value in judge(options.only, options.seed).items():
             print(f"{key:10} {value}")
         return 0
-    rows = run(options.output_dir, options.replications, options.seed, options.jobs, options.first)
+    with unfinished(options.output_dir, "adversarial", options.replications, options.seed, options.first):
+        rows = run(options.output_dir, options.replications, options.seed, options.jobs, options.first)
     return int(any(row["false"] for row in rows))
 
 

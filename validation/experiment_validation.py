@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from counting import markdown, shown
+from counting import kept_parts, markdown, shown, unfinished
 from durability.blocks import damaged_blocks
 from durability.crashes import killed_at_random, killed_beside_another
 from durability.crowd import crowd
@@ -82,13 +82,12 @@ def run(
 
 def _pieces(simulation: Simulation, count: int, seed: int, jobs: int | None, progress: bool) -> dict[str, Any]:
     """A simulation in PIECES parts, added up."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     sizes = [count // PIECES + (piece < count % PIECES) for piece in range(PIECES)]
     folder = None if simulation in (killed_at_random, killed_beside_another) else MEMORY
     work = (delayed(_in_folder)(simulation, size, seed * PIECES + piece, folder) for piece, size in enumerate(sizes))
-    parts = Parallel(n_jobs=jobs, return_as="generator")(work)
-    found = list(shown(parts, len(sizes), simulation.__name__.replace("_", " "), progress))
+    found = list(shown(kept_parts(work, jobs), len(sizes), simulation.__name__.replace("_", " "), progress))
     return {measure: _added(measure, [part[measure] for part in found]) for measure in found[0]}
 
 
@@ -153,7 +152,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--progress", action=argparse.BooleanOptionalAction, default=sys.stderr.isatty())
     options = parser.parse_args()
-    run(options.output_dir, options.scale, options.seed, options.jobs, options.progress)
+    with unfinished(options.output_dir, "experiment_validation", options.scale, options.seed):
+        run(options.output_dir, options.scale, options.seed, options.jobs, options.progress)
 
 
 if __name__ == "__main__":

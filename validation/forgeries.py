@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 from adversarial import Statement, _exact_matrix
-from counting import shown
+from counting import kept_parts, shown, unfinished
 from exactly import Exact, double, rational
 from flint import arb, fmpq, fmpq_mat
 
@@ -671,10 +671,9 @@ def table(rows: list[dict[str, Any]]) -> str:
 def run(output_dir: str | Path, count: int, seed: int, jobs: int) -> list[dict[str, Any]]:
     """Forge so many; write forgeries.md; the rows, of which those accepted or crashed are printed."""
     from forgeries import forge as task  # by its name, so that workers keep the honest documents that they have made
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
-    work = Parallel(n_jobs=jobs, batch_size=16, return_as="generator")
-    rows = list(shown(work(delayed(task)(k, seed) for k in range(count)), count, "forgeries"))
+    rows = list(shown(kept_parts((delayed(task)(k, seed) for k in range(count)), jobs, 16), count, "forgeries"))
     for row in rows:
         if row["outcome"] in ("accepted", "crash"):
             print(f"{row['number']}: {row['outcome']}: {row['what']} of {row['of']}, {row['how']}: {row['why']}")
@@ -701,7 +700,8 @@ def main() -> int:
         for key, value in forge(options.only, options.seed).items():
             print(f"{key:10} {value}")
         return 0
-    rows = run(options.output_dir, options.count, options.seed, options.jobs)
+    with unfinished(options.output_dir, "forgeries", options.count, options.seed):
+        rows = run(options.output_dir, options.count, options.seed, options.jobs)
     return int(any(row["outcome"] in ("accepted", "crash") for row in rows))
 
 

@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import scipy.sparse
-from counting import markdown, shown
+from counting import kept_parts, markdown, shown, unfinished
 from fuzz_readers import Outcome, TooLongError, limited
 
 import convexdesign as cd
@@ -562,10 +562,9 @@ def run(output_dir: str | None, count: int = COUNT, seed: int = 0, jobs: int = 1
     import joblib
     from fuzz_calls import judge_all as part_of  # by name, so that processes share nothing
 
-    parts = [range(start, min(start + 500, count)) for start in range(0, count, 500)]
-    work = joblib.Parallel(n_jobs=jobs, return_as="generator")
-    done = work(joblib.delayed(part_of)(part, seed) for part in parts)
-    outcomes = list(itertools.chain.from_iterable(shown(done, len(parts), "calls, by 500")))
+    numbers = [range(start, min(start + 500, count)) for start in range(0, count, 500)]
+    done = kept_parts((joblib.delayed(part_of)(some, seed) for some in numbers), jobs)
+    outcomes = list(itertools.chain.from_iterable(shown(done, len(numbers), "calls, by 500")))
     for number, outcome in [pair for pair in outcomes if pair[1].verdict == "failed"][:20]:
         print(f"call {number}, {outcome.reader}: {outcome.kind}\n{outcome.detail}", file=sys.stderr)
     tally = Counter((outcome.reader, outcome.verdict) for _, outcome in outcomes)
@@ -611,7 +610,8 @@ def main() -> int:
         outcome = judge(options.only, options.seed)
         print(*call_of(options.only, options.seed), outcome.verdict, outcome.kind, outcome.detail, sep="\n")
         return int(outcome.verdict == "failed")
-    rows = run(options.output_dir, options.count, options.seed, options.jobs)
+    with unfinished(options.output_dir, "fuzz_calls", options.count, options.seed):
+        rows = run(options.output_dir, options.count, options.seed, options.jobs)
     return int(any(row["failed"] for row in rows))
 
 

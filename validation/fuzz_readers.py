@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from counting import markdown, shown
+from counting import kept_parts, markdown, shown, unfinished
 
 import convexdesign as cd
 
@@ -482,10 +482,9 @@ def run(output_dir: str | None, count: int = COUNT, seed: int = 0, jobs: int = 1
     import joblib
     from fuzz_readers import judge_part as part_of  # by name, so that processes share nothing
 
-    parts = [range(start, min(start + 500, count)) for start in range(0, count, 500)]
-    work = joblib.Parallel(n_jobs=jobs, return_as="generator")
-    done = work(joblib.delayed(judge_all if jobs == 1 else part_of)(part, seed) for part in parts)
-    outcomes = list(itertools.chain.from_iterable(shown(done, len(parts), "inputs, by 500")))
+    numbers = [range(start, min(start + 500, count)) for start in range(0, count, 500)]
+    done = kept_parts((joblib.delayed(judge_all if jobs == 1 else part_of)(some, seed) for some in numbers), jobs)
+    outcomes = list(itertools.chain.from_iterable(shown(done, len(numbers), "inputs, by 500")))
     for number, outcome in [pair for pair in outcomes if pair[1].verdict == "failed"][:20]:
         print(f"input {number}, {outcome.reader}: {outcome.kind}\n{outcome.detail}", file=sys.stderr)
     tally = Counter((outcome.reader, outcome.verdict) for _, outcome in outcomes)
@@ -533,7 +532,8 @@ def main() -> int:
         print(input_of(options.only, options.seed)[1][:2000])
         print(outcome.reader, outcome.verdict, outcome.kind, outcome.detail, sep="\n")
         return int(outcome.verdict == "failed")
-    rows = run(options.output_dir, options.count, options.seed, options.jobs)
+    with unfinished(options.output_dir, "fuzz_readers", options.count, options.seed):
+        rows = run(options.output_dir, options.count, options.seed, options.jobs)
     return int(any(row["failed"] for row in rows))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, markdown
+from counting import count, kept_part, markdown
 from numpy.typing import NDArray
 
 from convexdesign import instances
@@ -44,7 +44,8 @@ def unclipped_mean(
     from scipy.stats import norm
 
     instance, plan = _instance_and_plan(name)
-    frame = replicate(
+    found = partial(
+        replicate,
         lambda rng: Head(instance.arms, MEAN_BUDGET, plan=plan),
         partial(_environment, instance, "gaussian"),
         replications,
@@ -53,6 +54,7 @@ def unclipped_mean(
         progress,
         record=lambda model, env: {"unclipped": model.unclipped},
     )
+    frame = kept_part(found)
     estimates = np.stack(frame.unclipped.to_list())
     stage_1, _ = plan.counts(MEAN_BUDGET)
     expected = instance.noise_variance + _variance_of_means(instance, stage_1)
@@ -91,7 +93,8 @@ def bound_coverage(
     bounds = (float(truth.min()), float(truth.max()))
     law: Any = "gaussian" if noise == "gaussian" else "sub-gaussian"
     bound = plan.sharp_error_bound(*plan.counts(budget), bounds[1], DELTA, law)
-    frame = replicate(
+    found = partial(
+        replicate,
         lambda rng: Head(instance.arms, budget, bounds, plan=plan),
         partial(_environment, instance, noise),
         replications,
@@ -100,6 +103,7 @@ def bound_coverage(
         progress,
         record=partial(_outcome, bound),
     )
+    frame = kept_part(found)
     failures = int(np.count_nonzero(frame.share_of_bound > 1))
     upper = float(beta.ppf(0.95, failures + 1, replications - failures))
     return {

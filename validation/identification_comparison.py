@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from counting import count, markdown
+from counting import count, kept_part, markdown
 
 from convexdesign.reproduce.contenders import EXPERIMENTS, contenders, environment, instance_sharp_bound
 from convexdesign.simulation import comparison_rows, comparison_table
@@ -34,7 +34,8 @@ def comparison(replications: int, seed: int = 0, jobs: int | None = 1, progress:
             world = make(objective=kind)
             bound = instance_sharp_bound(world, DELTA)
             every = contenders(world, DELTA)
-            rows = comparison_rows(every, partial(environment, world), world.answer, replications, jobs, seed, progress)
+            draw = partial(environment, world)
+            rows = kept_part(partial(comparison_rows, every, draw, world.answer, replications, jobs, seed, progress))
             table = comparison_table(rows, bound)
             for column, value in (("lower_bound", bound), ("objective", kind), ("experiment", name)):
                 table.insert(0, column, value)

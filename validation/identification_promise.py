@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, markdown
+from counting import count, kept_part, markdown
 
 from convexdesign.identification import AnswerStatus, BestArm, GuaranteeWarning, HRage, LevelSet, MartingaleElimination
 from convexdesign.instances import Instance
@@ -175,7 +175,7 @@ def _rows(
     noise: str = "gaussian",
 ) -> pd.DataFrame:
     make: Callable[[np.random.Generator], Any] = partial(environment, world, noise=noise)
-    return comparison_rows(every, make, world.answer, replications, jobs, seed, progress)
+    return kept_part(partial(comparison_rows, every, make, world.answer, replications, jobs, seed, progress))
 
 
 def _labelled(table: pd.DataFrame, name: str, kind: str, delta: float) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, markdown
+from counting import count, kept_part, markdown
 from numpy.typing import NDArray
 
 from convexdesign.identification import AnswerStatus, BestArm, GuaranteeWarning, LevelSet, MartingaleElimination, Result
@@ -199,7 +199,8 @@ def _passes(
 
     rows = pd.DataFrame()
     for start in range(0, replications, PASS):
-        more = run_replications(lambda k: replication(start + k), min(PASS, replications - start), jobs, progress)  # noqa: B023
+        few = min(PASS, replications - start)
+        more = kept_part(lambda: run_replications(lambda k: replication(start + k), few, jobs, progress))  # noqa: B023
         rows = pd.concat([rows, more], ignore_index=True)
         yield _table(rows)
 

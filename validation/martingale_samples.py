@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from counting import count, markdown
+from counting import count, kept_part, markdown
 
 from convexdesign.identification import BestArm, LevelSet, MartingaleElimination
 from convexdesign.instances import Instance
@@ -102,7 +102,8 @@ def _make(world: Instance, factor: float, rng: np.random.Generator) -> Martingal
 def _compared(
     world: Instance, every: dict[str, Maker], replications: int, seed: int, jobs: int | None, progress: bool
 ) -> pd.DataFrame:
-    rows = comparison_rows(every, partial(environment, world), world.answer, replications, jobs, seed, progress)
+    make = partial(environment, world)
+    rows = kept_part(partial(comparison_rows, every, make, world.answer, replications, jobs, seed, progress))
     bound = instance_sharp_bound(world, DELTA)
     table = comparison_table(rows, bound)
     table["lower_bound"] = bound

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, markdown
+from counting import count, kept_part, markdown
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
@@ -176,7 +176,7 @@ def _runs(case: Case, kind: str, replications: int, seed: int, jobs: int | None,
             }
         ]
 
-    return run_replications(one, replications, jobs, progress)
+    return kept_part(lambda: run_replications(one, replications, jobs, progress))
 
 
 def run(
