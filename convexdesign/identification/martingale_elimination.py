@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.arguments import choice
+from convexdesign.arguments import choice, positive
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise as SubGaussian
@@ -17,7 +17,7 @@ from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.assumption_checks import LEVEL, and_more_arms, arm_name
 from convexdesign.identification.best_arm import BestArm
 from convexdesign.identification.coin_bets import BoundedEvidence
-from convexdesign.identification.evidence import CoordinateFit, Evidence, pooled_fit, variance_upper_ends
+from convexdesign.identification.evidence import Bets, CoordinateFit, Evidence, pooled_fit, variance_upper_ends
 from convexdesign.identification.gaussian_bets import GaussianEvidence
 from convexdesign.identification.identifier import (
     PULLS,
@@ -33,6 +33,7 @@ from convexdesign.identification.objectives import ItemPartition, as_tuple
 from convexdesign.identification.result import AnswerStatus, Confidence, Result
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.identification.shared_capital import SharedCapital
+from convexdesign.identification.sized_bets import SizedBets
 from convexdesign.identification.variance_history import VarianceHistory
 from convexdesign.typing import Counts, Floats
 
@@ -87,6 +88,9 @@ class MartingaleElimination(Identifier):
     budget : int, optional
         At most so many pulls, and then the best guess with its p-value (status BEST_GUESS), where max_samples gives no
         answer; give one of the two.
+    smallest_gap : float, optional
+        The order of the smallest gap that matters (units of the rewards), between items or from the threshold. The promise
+        holds whatever is told; gaps from half of it to three times of it are found with fewer samples, others with more.
 
     Notes
     -----
@@ -123,6 +127,7 @@ class MartingaleElimination(Identifier):
     noise: Noise = "gaussian"
     reward_range: Sequence[ArrayLike] | None = field(default=None, metadata=REWARDS)
     budget: int | None = field(default=None, metadata=PULLS)
+    smallest_gap: float | None = field(default=None, metadata=REWARDS)
 
     def __post_init__(self) -> None:
         if self.budget is not None:
@@ -134,6 +139,8 @@ class MartingaleElimination(Identifier):
             self.budget = self.max_samples = whole_limit("budget", self.budget)
         super().__post_init__()
         choice(self.noise, NOISES, "noise")
+        if self.smallest_gap is not None:
+            self.smallest_gap = positive(self.smallest_gap, "smallest_gap")
         n, m = self.n_arms, len(self.items)
         self.known_variances = self._known = known = self._positive(self.known_variances, "known_variances")
         self.variance_bounds = variance_range(self.variance_bounds)
@@ -167,10 +174,10 @@ class MartingaleElimination(Identifier):
         # Items that led while a round was measured, in order, with the number of rounds of evidence before that.
         self._led: dict[int, int] = {}
         # Bets that item z is not the best, or that it is above; and that it is below.
-        self._bets, self._below = self.evidence.bets(m), self.evidence.bets(m)
+        self._bets, self._below = self._new_bets(m), self._new_bets(m)
         # Of level sets: what part of all capital is bet on each item.
         self._capital = None if isinstance(self.objective, BestArm) else self._shared_capital()
-        self._planner = Planner(self.evidence, self._threshold)
+        self._planner = Planner(self.evidence, self._threshold, self.smallest_gap is not None)
 
     @property
     def assumption(self) -> str:
@@ -258,12 +265,17 @@ class MartingaleElimination(Identifier):
             directions, coordinates = values[items], self._coordinates[items]
             estimates = np.abs(coordinates @ fit.coefficients - self.objective.threshold)
         gaps = likely_gaps(estimates, np.sqrt(fit.variances(coordinates))) + self.epsilon
+        if self.smallest_gap is not None:
+            gaps = np.maximum(gaps, self.smallest_gap)
         wealth, price = self._bets.log_wealth(), np.zeros(items.size)
         if self._capital is not None:
             both = self._wealth()
             price = (both - self._capital.capital(both)).min(axis=0)[items]
             wealth = self._capital.capital(both).max(axis=0)
         return Wanted(directions, coordinates, gaps, self._bets.V[items], self._threshold - wealth[items], price)
+
+    def _new_bets(self, m: int) -> Bets:
+        return self.evidence.bets(m) if self.smallest_gap is None else SizedBets(m, self.smallest_gap)
 
     def _shared_capital(self) -> SharedCapital:
         group = self._items.group

@@ -94,10 +94,11 @@ class Planner:
     is lost, and the next design can leave the loser out.
     """
 
-    def __init__(self, evidence: Evidence, threshold: float) -> None:
+    def __init__(self, evidence: Evidence, threshold: float, gap_told: bool = False) -> None:
         self.evidence, self.threshold = evidence, threshold
-        # A bet pays about M²/(2V) - log(V/rho)/2 - log(number of scales); the middle term is about two.
-        self.needed = threshold + np.log(len(SCALES)) + 2.0
+        # A bet pays about M²/(2V) - log(V/rho)/2 - log(number of scales); the middle term is about two. Less than one nat
+        # where the order of the gap is told.
+        self.needed = threshold + (1.0 if gap_told else np.log(len(SCALES)) + 2.0)
         self.exploring: Floats | None = None
 
     def first_counts(self, over: ArmsToPull, limited: bool) -> Counts:

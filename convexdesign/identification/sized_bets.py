@@ -22,6 +22,10 @@ __all__ = ["BLOCK", "SIZES", "WEIGHTS", "SizedBets", "StakedRound"]
 # grid fine enough that a size between two points loses less than a percent of what it would win.
 RATIO = 1.25
 SIZES = np.asarray(RATIO ** np.arange(np.log(2e-4) // np.log(RATIO), np.log(16.0) // np.log(RATIO) + 1), dtype=float)
+# Where the order of the gaps is told: sizes in such gaps, and their law, normal about one with this deviation, above zero. It
+# asks for less evidence than the mixture above for gaps from a half to three times the told one.
+TOLD_SIZES = np.asarray(1.15 ** np.arange(-30, 13), dtype=float)
+TOLD_DEVIATION = 0.5
 # Numbers held at once while the growth of many bets is computed.
 BLOCK = 2**21
 
@@ -40,6 +44,19 @@ def _weights() -> Floats:
 WEIGHTS = _weights()
 
 
+def _told_weights() -> Floats:
+    from math import erf
+
+    edges = np.append(TOLD_SIZES / np.sqrt(1.15), np.inf)
+    edges[0] = 0.0
+    below = np.array([erf((edge - 1.0) / (TOLD_DEVIATION * np.sqrt(2.0))) for edge in edges])
+    return np.asarray(np.diff(below) / (below[-1] - below[0]))
+
+
+# The probability of each of these sizes, that of its cell.
+TOLD_WEIGHTS = _told_weights()
+
+
 @dataclass(frozen=True, eq=False)
 class StakedRound(CoordinateFit, ABC):
     """A round of which bets of every size win something else."""
@@ -54,12 +71,15 @@ class StakedRound(CoordinateFit, ABC):
 class SizedBets(Bets):
     """Bets on m directions, one of each size at once; see the module. `V`, `first` and `best` as in `Bets`.
 
+    gap: the order of the values y'theta that matter, if it is known; sizes are then gaps, else the first round's deviations.
     logs (m, s): log wealth of each size, paid (m, s): Σ size/v as staked, which is what a shift of y'theta is worth.
     """
 
-    def __init__(self, m: int) -> None:
+    def __init__(self, m: int, gap: float | None = None) -> None:
         super().__init__(m)
-        self.logs, self.paid = np.zeros((2, m, SIZES.size))
+        self.gap = gap
+        self.log_weights = np.log(WEIGHTS if gap is None else TOLD_WEIGHTS)
+        self.logs, self.paid = np.zeros((2, m, self.log_weights.size))
 
     def take(
         self,
@@ -69,15 +89,20 @@ class SizedBets(Bets):
         active: NDArray[np.bool_] | None = None,
     ) -> None:
         """Take in a round, against y'theta + shift <= 0 of each direction with these coordinates (m, r), chosen before."""
-        assert isinstance(summary, StakedRound)
-        precision = summary.of(coordinates)[1]
+        estimates, precision = summary.of(coordinates)
         if active is not None:
             precision = np.where(active, precision, 0.0)
         on = np.flatnonzero(precision > 0)
         self.V = self.V + precision
         self.first = np.where(self.first > 0, self.first, precision)
-        sizes = SIZES / np.sqrt(self.first[on])[:, None]
-        growth, stakes = summary.growth(coordinates[on], sizes, precision[on])
+        sizes = SIZES / np.sqrt(self.first[on])[:, None] if self.gap is None else self.gap * TOLD_SIZES[None, :]
+        sizes = np.broadcast_to(sizes, (on.size, self.log_weights.size))
+        if isinstance(summary, StakedRound):
+            growth, stakes = summary.growth(coordinates[on], sizes, precision[on])
+        else:
+            # v bounds the variance of y'theta_k.
+            stakes = sizes * precision[on, None]
+            growth = stakes * (estimates[on, None] - sizes / 2.0)
         self.logs, self.paid = self.logs.copy(), self.paid.copy()
         self.logs[on] += growth + shift * stakes
         self.paid[on] += stakes
@@ -85,6 +110,6 @@ class SizedBets(Bets):
 
     def log_wealth(self, shift: float | Floats = 0.0) -> Floats:
         """The log wealth (m,) now, or had the bets been against y'theta + shift <= 0 of each (one shift, or (m,))."""
-        logs = self.logs + np.asarray(shift)[..., None] * self.paid + np.log(WEIGHTS)
+        logs = self.logs + np.asarray(shift)[..., None] * self.paid + self.log_weights
         most = logs.max(axis=1)
         return np.asarray(most + np.log(np.exp(logs - most[:, None]).sum(axis=1)))

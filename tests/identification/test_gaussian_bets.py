@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import convexdesign as cd
 from convexdesign.estimation import Observations
+from convexdesign.identification.evidence import CoordinateFit
 from convexdesign.identification.gaussian_bets import GaussianEvidence
 from convexdesign.identification.shared_capital import SharedCapital
+from convexdesign.identification.sized_bets import TOLD_SIZES, TOLD_WEIGHTS, WEIGHTS, SizedBets
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 
@@ -125,3 +128,37 @@ def test_copies_are_one_item_and_zeros_are_none():
     # With bets that count for more, the first share alone grows.
     more = shared.capital(np.zeros((2, 4)), np.ones((2, 4)))[:, 3]
     np.testing.assert_allclose(more, np.log(0.5 * np.exp(1.0) + 0.5 * np.exp(-1.0)))
+
+
+def test_a_told_gap_makes_a_mixture_of_probability_one_that_asks_for_less():
+    """Expected evidence, M = gap · V: by V at which log(20) is reached. Any law of sizes fixed beforehand is a fair bet."""
+    assert TOLD_WEIGHTS.sum() == pytest.approx(1.0, abs=1e-12)
+    assert WEIGHTS.sum() == pytest.approx(1.0, abs=1e-12)
+    # At y'theta = 0 a plain round of variance v multiplies each size's wealth by exp(size e/v - size²/2v), of mean one.
+    y = np.array([[1.0]])
+    for gap in (0.7, 1.0, 1.6):
+        needed = {}
+        for told in (None, 1.0):
+            bets = SizedBets(1, told)
+            while bets.log_wealth()[0] < np.log(20.0):
+                bets.take(CoordinateFit(np.array([gap]), np.array([[5.0]])), y)  # v = 25
+            needed[told] = bets.V[0]
+        assert needed[1.0] < 0.85 * needed[None]
+    bets, e = SizedBets(1, 2.0), np.array([0.3, -0.1])
+    for estimate in e:
+        bets.take(CoordinateFit(np.array([estimate]), np.array([[0.5]])), y)
+    sizes = 2.0 * TOLD_SIZES
+    by_hand = TOLD_WEIGHTS @ np.exp(sizes * e.sum() / 0.25 - 2 * sizes**2 / 0.5)
+    assert np.exp(bets.log_wealth()[0]) == pytest.approx(by_hand)
+    shifted = TOLD_WEIGHTS @ np.exp(sizes * (e.sum() + 0.2) / 0.25 - 2 * sizes**2 / 0.5)
+    assert np.exp(bets.log_wealth(0.1)[0]) == pytest.approx(shifted)
+
+
+def test_a_wrong_gap_costs_samples_and_never_the_answer():
+    arms, theta = np.eye(3), np.array([1.0, 0.5, 0.0])
+    for told in (0.02, 0.5, 10.0):
+        algorithm = cd.identification.MartingaleElimination(arms, smallest_gap=told)
+        environment = cd.simulation.LinearEnvironment(arms, theta, np.ones(3), rng=0)
+        assert cd.simulation.simulate(algorithm, environment).answer == (0,)
+    with pytest.raises(cd.InputError, match="smallest_gap is -1"):
+        cd.identification.MartingaleElimination(arms, smallest_gap=-1)
