@@ -26,13 +26,10 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import real_array, whole_at_least
 from convexdesign.errors import InputError
+from convexdesign.problem.shares import HALVINGS, bounded_shares
 from convexdesign.typing import Counts, Floats
 
 __all__ = ["StratifiedAllocation", "allocate_strata"]
-
-
-# Halvings of an interval for t, which floating point exhausts.
-HALVINGS = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +128,7 @@ def allocate_strata(
         upper = np.minimum(upper, _per_stratum(max_counts, "max_counts", S.size, float(n)) / n)
     upper = np.minimum(upper, 1.0)
     _check(lower, upper)
-    w, t = _shares(a, lower, upper)
+    w, t = bounded_shares(a, lower, upper)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(np.where(a > 0, a * a / w, 0.0).sum())
         least = np.clip(a / t if t > 0 else np.full(a.size, np.inf), lower, upper)
@@ -168,29 +165,6 @@ def _check(lower: Floats, upper: Floats) -> None:
         raise InputError(f"the minima add up to {lower.sum():g} of the sample; lower them, or raise n")
     if upper.sum() < 1.0 - 1e-9:
         raise InputError(f"the caps add up to {upper.sum():g} of the sample; raise them, or lower n")
-
-
-def _shares(a: Floats, lower: Floats, upper: Floats) -> tuple[Floats, float]:
-    """w (H,) with sum one, and t: halving on the sum of w(t), which falls with t."""
-
-    def at(t: float) -> Floats:
-        return np.clip(a / t, lower, upper)
-
-    low, high = float(a[a > 0].min()) * 1e-12, float(a.sum()) * 1e12
-    for _ in range(HALVINGS):
-        t = float(np.sqrt(low) * np.sqrt(high))
-        if not low < t < high:
-            break
-        low, high = (t, high) if at(t).sum() > 1.0 else (low, t)
-    w = at(high)
-    # What rounding leaves, and what strata without variance may take where all others are full.
-    left = 1.0 - float(w.sum())
-    room = np.where((a > 0) & (w < upper), upper - w, 0.0)
-    if left > float(room.sum()):
-        room = upper - w
-    if left > 0 and room.sum() > 0:
-        w = w + room * min(left / float(room.sum()), 1.0)
-    return w, high
 
 
 def _whole(a: Floats, n: int, lower: Floats, upper: Floats) -> Counts:

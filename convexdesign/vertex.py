@@ -127,7 +127,7 @@ def _merged(
     canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, tol: float
 ) -> tuple[Floats, Certificate]:
     """Neighbours between their bounds made one, where the constraints allow that and the criterion does not tell."""
-    if canonical.problem.responses > 1 or oracle_of(canonical.problem).smooth_form is None:
+    if canonical.problem.responses > 1 or oracle_of(canonical.problem).smooth(canonical) is None:
         return weights, certificate
     tried: set[int] = set()
     while len(tried) < MOST_MERGED:
@@ -154,15 +154,15 @@ def _merged(
 
 def _settled(canonical: Canonical, weights: Floats, limits: LinearLimits) -> Floats:
     """The best weights on the arms between their bounds, the others where they are; as given where there are other limits."""
-    form = oracle_of(canonical.problem).smooth_form
+    smooth = oracle_of(canonical.problem).smooth(canonical)
     used = np.flatnonzero(weights)
-    if form is None or len(limits.E) or len(limits.G) or not used.size <= MOST_ARMS:
+    if smooth is None or len(limits.E) or len(limits.G) or not used.size <= MOST_ARMS:
         return weights
     free = np.isin(used, between(weights, limits))
     low, high = (np.where(free, bound[used], weights[used]) for bound in (limits.lower, limits.upper))
     try:
         found = within_bounds(
-            canonical.whiten_arms(used), form, canonical.contrast_matrix, low, high, SETTLED, prior=canonical.prior
+            canonical.whiten_arms(used), *smooth, low, high, SETTLED, prior=canonical.prior
         )
     except np.linalg.LinAlgError:
         return weights

@@ -60,6 +60,10 @@ class AverageForm:
     def pair_weights(self, lengths: Floats) -> Floats | None:
         return np.asarray(lengths[:, None] + lengths)
 
+    def saturated(self, L: Floats) -> Floats | None:
+        """A is diag(w): tr(A^-1 LL') = sum_i |l_i|^2 / w_i."""
+        return np.asarray(np.linalg.norm(L, axis=1))
+
 
 class AverageOracle(CriterionOracle):
     """tr(A^-1 M), with the columns of L = problem.contrast_matrix."""

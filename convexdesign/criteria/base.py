@@ -144,6 +144,11 @@ class CriterionOracle(ABC):
     # f, gradient and Hessian, where it is smooth in the weights.
     smooth_form: ClassVar[SmoothForm | None] = None
 
+    def smooth(self, canonical: Canonical) -> tuple[SmoothForm, Floats] | None:
+        """The smooth form and its contrast matrix (r, k), in whitened coordinates; None where the criterion has none."""
+        form = self.smooth_form
+        return None if form is None else (form, canonical.contrast_matrix)
+
     def maximises_log_det(self, problem: DesignProblem) -> bool:
         """Whether the optimal weights of the problem are those that maximise log det A."""
         return False

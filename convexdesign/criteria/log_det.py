@@ -67,6 +67,10 @@ class LogDetForm:
     def pair_weights(self, lengths: Floats) -> Floats | None:
         return None
 
+    def saturated(self, L: Floats) -> Floats | None:
+        """sum_i log w_i is largest, within bounds, where sum_i 1 / w_i is least: every w_i is one number, clipped."""
+        return np.ones(len(L))
+
 
 @dataclass(frozen=True)
 class InterestForm:
@@ -86,6 +90,10 @@ class InterestForm:
 
     def pair_weights(self, lengths: Floats) -> Floats | None:
         return np.maximum(lengths[:, None] + lengths - lengths[:, None] * lengths, 0.0)
+
+    def saturated(self, L: Floats) -> Floats | None:
+        return None
+
 
 
 class _LogDeterminant(CriterionOracle):

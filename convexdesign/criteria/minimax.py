@@ -16,6 +16,7 @@ import numpy as np
 
 from convexdesign.arms.groups import squared_projections
 from convexdesign.balls import ball, ball_matrix, diagonal_products, down
+from convexdesign.criteria.average import AverageForm
 from convexdesign.criteria.base import CriterionOracle, Found
 from convexdesign.criteria.derivatives import TIE, Derivatives, outside_range
 from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof, share
@@ -26,7 +27,7 @@ from convexdesign.criteria.log_det import log_det_formulation
 from convexdesign.criteria.matrix_game import MixedStrategies, matrix_game
 from convexdesign.criteria.program_size import ProgramSize, program_size
 from convexdesign.criteria.sensitivities import Sensitivities, aligned, completed
-from convexdesign.criteria.smooth import CorrectiveSteps
+from convexdesign.criteria.smooth import CorrectiveSteps, SmoothForm
 from convexdesign.criteria.worst_target import Minimax, TransformedTargets
 from convexdesign.dual_certificate import DualCertificate
 from convexdesign.errors import SolverError
@@ -75,6 +76,12 @@ class MinimaxOracle(CriterionOracle):
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
         targets = np.array([max(at.worst_target, 0)])
         return targets, (canonical.problem.targets.take(targets) @ at.factor) @ at.factor.T
+
+    def smooth(self, canonical: Canonical) -> tuple[SmoothForm, Floats] | None:
+        """The variance of one target alone is an average variance, tr(A^-1 vv')."""
+        if self.numbered(canonical.problem) != 1:
+            return None
+        return AverageForm(), canonical.basis.T @ canonical.problem.targets.take(np.zeros(1, dtype=np.int64)).T
 
     def numbered(self, problem: DesignProblem) -> int | None:
         targets = problem.targets

@@ -37,6 +37,13 @@ class SmoothForm(Protocol):
         """The weights (r, r) of the coordinates z_a z_b in the Hessian, where LL' is diagonal with these entries; None: one."""
         ...
 
+    def saturated(self, L: Floats) -> Floats | None:
+        """Of as many arms as dimensions, in coordinates where they are unit vectors: a (r,) with f least where sum a_i^2 / w_i is.
+
+        None where f is no sum over arms there.
+        """
+        ...
+
 
 class CorrectiveSteps(Protocol[Found]):
     """The corrective steps that Frank-Wolfe has: all weights of a working set optimised at once."""

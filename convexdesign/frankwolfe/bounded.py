@@ -35,6 +35,7 @@ from convexdesign.frankwolfe.symmetric import coordinates, sum_per_pair, symmetr
 from convexdesign.frankwolfe.tuning import BOUNDED, BoundedTuning
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical
+from convexdesign.problem.shares import bounded_shares
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
@@ -329,13 +330,34 @@ def _to_zero(x: Floats, dx: Floats) -> float:
 def is_for(canonical: Canonical, tuning: BoundedTuning = BOUNDED) -> bool:
     """Whether the criterion is smooth, the weights have no limits but bounds, and the arms are few enough to hold."""
     problem = canonical.problem
-    smooth = oracle_of(problem).smooth_form is not None
+    smooth = oracle_of(problem).smooth(canonical) is not None
     return smooth and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank, tuning)
+
+
+def _saturated(
+    canonical: Canonical, smooth: tuple[SmoothForm, Floats], arms: Floats, lower: Floats, upper: Floats
+) -> Bounded | None:
+    """The weights of as many arms as dimensions, strata among them: where these are unit vectors, sums over arms are least.
+
+    None where the criterion is no such sum, or information is held.
+    """
+    n, r = arms.shape
+    if n != r or canonical.prior is not None or canonical.problem.responses > 1:
+        return None
+    form, contrast_matrix = smooth
+    try:
+        # A = U' diag(w) U: with L = U'K, tr(A^-1 LL') = tr(diag(w)^-1 KK').
+        a = form.saturated(np.linalg.solve(arms.T, contrast_matrix) if contrast_matrix.size else np.empty((r, 0)))
+    except np.linalg.LinAlgError:
+        return None
+    if a is None or not np.isfinite(a).all() or not (a > 0).any():
+        return None
+    return Bounded(bounded_shares(a, lower, upper)[0], 0.0, 0)
 
 
 def _on_sets(
     canonical: Canonical,
-    form: SmoothForm,
+    smooth: tuple[SmoothForm, Floats],
     arms: Floats,
     lower: Floats,
     upper: Floats,
@@ -350,8 +372,7 @@ def _on_sets(
         return None
     found = within_bounds_on_sets(
         arms,
-        form,
-        canonical.contrast_matrix,
+        *smooth,
         lower,
         upper,
         ALMOST * tol,
@@ -376,11 +397,12 @@ def interior_point(
     max_iter counts steps; time_limit in seconds; report is called once, with the result; tuning: what was
     measured. Raises SolverError where `is_for` is false or the arms that may have weight do not span.
     """
-    form = oracle_of(canonical).smooth_form
-    if form is None or not is_for(canonical, tuning):
+    smooth = oracle_of(canonical).smooth(canonical)
+    if smooth is None or not is_for(canonical, tuning):
         raise SolverError(
             "the interior point method is for smooth criteria, bounds on the weights and not too many arms"
         )
+    form, contrast_matrix = smooth
     trace = Trace("interior-point", tol, max_iter, time_limit, report)
     W, n = canonical.problem.weight_set, canonical.problem.arms.n
     lower = np.zeros(n) if W.lower is None else W.lower
@@ -392,10 +414,10 @@ def interior_point(
         return time_limit is not None and trace.seconds + each > time_limit
 
     try:
-        found = _on_sets(canonical, form, arms, lower, np.maximum(upper, lower), tol, no_time, tuning) or within_bounds(
+        found = _saturated(canonical, smooth, arms, lower, np.maximum(upper, lower)) or _on_sets(canonical, smooth, arms, lower, np.maximum(upper, lower), tol, no_time, tuning) or within_bounds(
             arms,
             form,
-            canonical.contrast_matrix,
+            contrast_matrix,
             lower,
             np.maximum(upper, lower),
             ALMOST * tol,

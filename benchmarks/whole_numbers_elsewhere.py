@@ -1,0 +1,166 @@
+"""Whole-number plans: `auto` beside pyDOE3, pyoptex, doekit and coordinate exchange on the thirty problems of `whole_numbers`.
+
+    python benchmarks/whole_numbers_elsewhere.py [FOLDER] [--seconds S] [--problems M]
+
+To be run with a Python of its own, where `pip install pyDOE3 pyoptex doekit` has put the others beside this package; those that
+cannot be imported are said so. Every rival starts anew with another seed until S seconds of processor time are over (each at
+least once), and coordinate exchange makes 100 restarts besides; the best of its plans counts. All are judged by
+det(X'X)^(1/p) / N against the same proven bound. With FOLDER the table is written to FOLDER/whole-numbers-elsewhere.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import importlib.metadata
+import io
+import itertools
+import platform
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from whole_numbers import cases, coordinate_exchange, terms
+
+import convexdesign as cd
+
+PAGE = """# Whole-number plans beside other programs
+
+Made by `python benchmarks/whole_numbers_elsewhere.py docs/benchmarks`, {date} on {machine}, one BLAS thread, with {versions}.
+Efficiency of the best plan found against the proven bound on all proportions: `design.round(n)` with its default effort, and
+each of the others started again and again with new seeds for {seconds:g} seconds of processor time; coordinate exchange makes
+100 restarts. A dash: the program has no such model (pyDOE3 has full polynomials alone){missing}.
+
+{table}
+
+`auto` took {own:.2f} s at most, and was worse than the best of the others in {worse} of {problems} problems (by more than 1e-6).
+"""
+
+Rival = Callable[[int], np.ndarray]
+
+
+def logdet(X: np.ndarray) -> float:
+    sign, value = np.linalg.slogdet(X.T @ X)
+    return float(value) if sign > 0 else -np.inf
+
+
+def pydoe3(levels: np.ndarray, k: int, model: str, n: int) -> Rival | None:
+    from pyDOE3.doe_optimal.optimal import optimal_design
+
+    if model == "interactions":
+        return None
+    candidates = np.array(list(itertools.product(levels, repeat=k)))
+    methods = ("fedorov", "detmax", "modified_fedorov")
+
+    def plan(seed: int) -> np.ndarray:
+        np.random.seed(seed)
+        degree = 1 if model == "main effects" else 2
+        chosen, _ = optimal_design(candidates, n, degree, criterion="D", method=methods[seed % 3])
+        return terms(np.asarray(chosen, dtype=float), model)
+
+    return plan
+
+
+def doekit(levels: np.ndarray, k: int, model: str, n: int) -> Rival | None:
+    from doekit import kl_exchange
+
+    F = terms(np.array(list(itertools.product(levels, repeat=k))), model)
+    return lambda seed: F[kl_exchange(F, n, rng=np.random.default_rng(seed))]
+
+
+def pyoptex(levels: np.ndarray, k: int, model: str, n: int) -> Rival | None:
+    from pyoptex.doe.fixed_structure import Factor, create_fixed_structure_design, create_parameters, default_fn
+    from pyoptex.doe.fixed_structure.metric import Dopt
+    from pyoptex.utils.model import model2Y2X, partial_rsm_names
+
+    names = [f"x{i}" for i in range(k)]
+    factors = [Factor(name, type="continuous") for name in names]
+    kind = {"main effects": "lin", "interactions": "tfi", "quadratic": "quad"}[model]
+    formula = partial_rsm_names(dict.fromkeys(names, kind))
+    parameters = create_parameters(factors, default_fn(factors, Dopt(), model2Y2X(formula, factors)), nruns=n)
+
+    def plan(seed: int) -> np.ndarray:
+        np.random.seed(seed)
+        with contextlib.redirect_stderr(io.StringIO()):
+            found, _ = create_fixed_structure_design(parameters, n_tries=5)
+        return terms(found[names].to_numpy(dtype=float), model)
+
+    return plan
+
+
+RIVALS = {"pyDOE3": pydoe3, "pyoptex": pyoptex, "doekit": doekit}
+# What has no plan of its own without packages that this comparison does without.
+WITHOUT = {"bofire": "BoFire, whose optimal designs need torch and Ipopt, was not run"}
+
+
+def best_of(plan: Rival | None, seconds: float) -> float:
+    """The largest log det X'X within the time, -inf without a plan."""
+    best, start, seed = -np.inf, time.process_time(), 0
+    while plan is not None and (seed == 0 or time.process_time() - start < seconds):
+        with contextlib.suppress(np.linalg.LinAlgError, ValueError):
+            best = max(best, logdet(plan(seed)))
+        seed += 1
+    return best
+
+
+def rows(seconds: float, problems: int) -> list[tuple[str, int, float, dict[str, float], float]]:
+    out = []
+    for name, levels, k, model, n in cases()[:problems]:
+        F = terms(np.array(list(itertools.product(levels, repeat=k))), model)
+        design = cd.solve(cd.DesignProblem.d_optimal(F))
+        start = time.process_time()
+        own = design.round(n).efficiency
+        took = time.process_time() - start
+        found = {"coordinate exchange": coordinate_exchange(levels, k, model, n, 100)}
+        for rival, make in RIVALS.items():
+            with contextlib.suppress(ImportError):
+                found[rival] = best_of(make(levels, k, model, n), seconds)
+        others = {r: float(np.exp((value - design.bound) / F.shape[1]) / n) for r, value in found.items()}
+        out.append((name, n, own, others, took))
+        print(f"{name:24} N = {n:3}: {own:.4f} " + " ".join(f"{r} {x:.4f}" for r, x in others.items()), flush=True)
+    return out
+
+
+def version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--problems", type=int, default=30)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found = rows(given.seconds, given.problems)
+    names = list(dict.fromkeys(r for row in found for r in row[3]))
+    lines = ["| " + " | ".join(("problem", "N", "auto", *names)) + " |", "|---" * (3 + len(names)) + "|"]
+    for name, n, own, others, _ in found:
+        cells = [f"{others[r]:.4f}" if others[r] > 0 else "-" for r in names]
+        lines.append(f"| {name} | {n} | {own:.4f} | " + " | ".join(cells) + " |")
+    absent = [r for r in RIVALS if version(r) is None]
+    said = [*WITHOUT.values(), *(f"{r} could not be imported" for r in absent)]
+    page = PAGE.format(
+        date=datetime.date.today(),
+        machine=platform.machine(),
+        versions=", ".join(f"{r} {version(r)}" for r in RIVALS if version(r)),
+        seconds=given.seconds,
+        missing="".join(f"; {line}" for line in said),
+        table="\n".join(lines),
+        own=max(row[4] for row in found),
+        worse=sum(max(row[3].values()) > row[2] * (1 + 1e-6) for row in found),
+        problems=len(found),
+    )
+    print(page)
+    if given.folder is not None:
+        (given.folder / "whole-numbers-elsewhere.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
