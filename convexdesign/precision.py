@@ -276,6 +276,65 @@ class Diagnostics:
         values = np.sort(self.prediction_variance(points))
         return pandas.DataFrame({"fraction": np.arange(1, values.size + 1) / values.size, "variance": values})
 
+    def plot_correlation(self, ax: Any = None) -> Any:
+        """A map of the correlations of the estimates.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+
+        Raises
+        ------
+        ImportError
+            Without the extra `plot`.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> cd.diagnose(cd.DesignProblem.d_optimal([[1, -1], [1, 1]]), [2, 1]).plot_correlation().get_ylabel()
+        'term'
+        """
+        from convexdesign.plotting.precision import plot_correlation
+
+        title = "correlations of the estimates"
+        return plot_correlation(self.estimate_correlation.to_numpy(), list(self.terms), title=title, ax=ax)
+
+    def plot_fraction_of_design_space(self, points: ArrayLike | None = None, ax: Any = None) -> Any:
+        """The prediction variance that a fraction of the points does not exceed.
+
+        Parameters
+        ----------
+        points : array_like, shape (k, d), or table of settings, optional
+            Points spread over the region; all arms by default.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+
+        Raises
+        ------
+        ImportError
+            Without the extra `plot`.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> cd.diagnose(cd.DesignProblem.d_optimal([[1, -1], [1, 1]]), [2, 1]).plot_fraction_of_design_space().get_ylabel()
+        'prediction variance at most'
+        """
+        from convexdesign.plotting.precision import plot_fraction_of_design_space
+
+        return plot_fraction_of_design_space({f"{len(self.X)} runs": self.prediction_variance(points)}, ax=ax)
+
     def to_frame(self, effect: float | ArrayLike = 1.0, alpha: float = 0.05) -> pandas.DataFrame:
         """One row a term.
 

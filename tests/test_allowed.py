@@ -172,3 +172,60 @@ def test_days_of_a_quadratic_have_at_most_four_runs_each():
     assert per_day.max() <= 4
     with pytest.raises(cd.InputError, match="at most 2 in group"):
         cd.solve(P.ds_optimal(X, list(range(5)))).round(12, groups=days, per_group=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "blocks"), [("blocks-3x3-in-threes", 9, 3), ("eight-days-four-runs", 32, 8)]
+)
+def test_blocks_of_the_library_lose_nothing(name, runs, blocks):
+    """Three-by-three in blocks of three, and eight days of four runs: orthogonal plans exist, and are found."""
+    from convexdesign.problemfile import find, load_problem
+
+    problem = load_problem(find(name)).problem()
+    plan = cd.solve(problem).round(runs)
+    assert plan.efficiency >= 1.0 - 1e-8
+    assert plan.is_allowed
+    block = np.repeat(np.arange(blocks), problem.n_arms // blocks)
+    assert np.bincount(block, plan.counts).tolist() == [runs // blocks] * blocks
+    # By the data: the effects, blocks allowed for, are orthogonal with variance 1 / runs.
+    X = np.repeat(problem.rows.values, plan.counts, axis=0)
+    effects = X.shape[1] - blocks
+    C = np.linalg.inv(X.T @ X)[:effects, :effects]
+    np.testing.assert_allclose(C, np.eye(effects) / runs, atol=1e-12)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("priced", [False, True])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"n": 7},
+        {"n": 7, "budget": 24.0},
+        {"budget": 31.0},
+        {"n": 8, "budget": 30.0, "groups": [0, 0, 0, 1, 1, 1, 2, 2, 2], "per_group": {0: (2, 4)}},
+    ],
+)
+def test_efficiency_is_never_above_the_truth(held, priced, asked):
+    """Against the best proportions for exactly what the counts spend, solved anew: costs, information held, budgets, groups."""
+    X, cost = F[:, [0, 1, 2, 4, 5]], np.where(np.arange(9) % 2 == 0, 3.0, 5.0)
+
+    def problem(spent: float, held_in_all: float) -> cd.DesignProblem:
+        own = {"costs": cost} if priced else {}
+        return P.d_optimal(X, **own, **({"prior_information": held_in_all * np.eye(5), "n_new": spent} if held else {}))
+
+    planned = asked.get("budget", 30.0) if priced else asked.get("n", 8)
+    given = asked if priced or "budget" not in asked else asked | {"costs": cost}
+    plan = cd.solve(problem(planned, 4.0)).round(**given)
+    assert plan.is_allowed
+    if "budget" in asked:
+        assert cost @ plan.counts <= asked["budget"] * (1 + 1e-12)
+        assert plan.cost == pytest.approx(float(cost @ plan.counts))
+    spent = float(cost @ plan.counts) if priced else float(plan.total)
+    # Information held counts per unit planned, with as much in proportion to what the plan was to spend.
+    in_all = 4.0 * plan.scale / planned
+    M = (X * plan.counts[:, None]).T @ X / spent + (in_all / spent * np.eye(5) if held else 0.0)
+    best = cd.solve(problem(spent, in_all))
+    truth = np.exp((np.linalg.slogdet(M)[1] - best.value) / 5)
+    assert plan.efficiency <= truth * (1 + 1e-6)
+    assert plan.efficiency <= 1.0
+    assert cd.verify(best.problem, counts=plan.counts).efficiency_interval[1] >= plan.efficiency * (1 - 1e-9)

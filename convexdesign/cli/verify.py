@@ -90,6 +90,10 @@ def verify(
     noise_sd: Annotated[
         float, option("--noise-sd", help="The standard deviation of one run, for --diagnostics.")
     ] = 1.0,
+    diagnostics_plot: Annotated[
+        Path | None,
+        option("--diagnostics-plot", metavar="FILE", help="Draw correlations and predictions (.png, .svg or .pdf)."),
+    ] = None,
     effect: Annotated[float, option("--effect", help="The coefficient whose power --diagnostics says.")] = 1.0,
     progress: Watched = None,
     as_json: AsJson = False,
@@ -111,6 +115,8 @@ def verify(
     if tol is not None and not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     check_picture(plot)
+    check_picture(diagnostics_plot)
+    precision = precision or diagnostics_plot is not None
     listed: dict[str, Any] = {
         "column": column,
         "measure": measure and measure.value,
@@ -142,6 +148,9 @@ def verify(
         from convexdesign.plotting import new_axes
 
         save_picture(result.plot(ax=new_axes()), plot)
+
+    if diagnostics_plot is not None:
+        draw_diagnostics(result.diagnostics(noise_sd), diagnostics_plot)
 
     def show() -> None:
         print_line(result.summary(1e-6 if tol is None else tol))
@@ -207,6 +216,18 @@ def show_diagnostics(found: Diagnostics, effect: float) -> None:
         f"{'predictions':<16} variance at most {half:.4g} at half of the arms, {ninety:.4g} at 90 %, {most:.4g} at all"
     )
     print_line(f"{'residuals':<16} {counted(found.residual_degrees, 'degree')} of freedom for the noise")
+
+
+def draw_diagnostics(found: Diagnostics, path: Path) -> None:
+    """The correlations of the estimates beside the fraction of design space, in one file."""
+    from convexdesign.plotting import require_matplotlib
+
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    left, right = Figure(figsize=(12.0, 5.0), dpi=150, layout="constrained").subplots(1, 2)
+    found.plot_correlation(left)
+    save_picture(found.plot_fraction_of_design_space(ax=right), path)
 
 
 def diagnostics_document(found: Diagnostics, effect: float) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from convexdesign.plotting.identification import (
 from convexdesign.plotting.maps import MapData, map_data, plot_map
 from convexdesign.plotting.palette import OKABE_ITO
 from convexdesign.plotting.plane import ElfvingData, EllipseData, elfving_data, ellipse_data, plot_elfving, plot_ellipse
+from convexdesign.plotting.precision import plot_correlation, plot_fraction_of_design_space
 from convexdesign.plotting.region import RegionData, plot_region_design, region_data
 from convexdesign.plotting.sequences import plot_sequences
 
@@ -58,9 +59,11 @@ __all__ = [
     "plot_allocation",
     "plot_comparison",
     "plot_convergence",
+    "plot_correlation",
     "plot_elfving",
     "plot_ellipse",
     "plot_equivalence",
+    "plot_fraction_of_design_space",
     "plot_map",
     "plot_region_design",
     "plot_rounds",

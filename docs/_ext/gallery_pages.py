@@ -68,6 +68,7 @@ TOPICS = {
         "parabola-curvature parabola-average parabola-extrapolation parabola-d-capped cubic-d"
     ),
     "Two or more factors, and mixtures": ("grid-3x3-d grid-3x3-a grid-3x3-interaction factorial-2x2x2-d mixture-d"),
+    "Blocks and days": "blocks-3x3-in-threes eight-days-four-runs",
     "Comparing treatments": (
         "simplex-xy star-with-noise control-average four-means-in-two-groups plots-in-pairs-xy basis-g-with-noise "
         "hexagon-xy soare-xy random-xy two-arms-c three-instruments-phi2"

@@ -23,6 +23,10 @@ DRAWINGS = {
     "convergence": lambda ax: plotting.plot_convergence(
         {"m": ([0, 1], [1.0, 0.1]), "n": ([0, 1], [1.0, 0.5])}, tol=1e-2, title="T", ax=ax
     ),
+    "correlation": lambda ax: plotting.plot_correlation([[1, -0.5], [np.nan, 1]], ["a", "b"], title="T", ax=ax),
+    "fraction_of_design_space": lambda ax: plotting.plot_fraction_of_design_space(
+        {"p": [1, 2, np.inf], "q": [1, 3, 2]}, title="T", ax=ax
+    ),
     "elfving": lambda ax: plotting.plot_elfving([[1, 0], [0.9, 0.4]], [0, 1], title="T", ax=ax),
     "map": lambda ax: plotting.plot_map(
         [[a, b] for a in (0, 1) for b in (0, 1)], [0.4, 0, 0.3, 0.3], [1, 2, 3, 4], title="T", ax=ax
@@ -140,3 +144,17 @@ def test_bands_leave_out_what_is_not_known_yet():
     assert ax.lines[0].get_xydata().tolist() == [[40.0, 0.5]]
     with pytest.raises(cd.InputError, match="one row for each of 2 samples"):
         plotting.plot_sequences([10, 40], [[0.0]], [[1.0]], ["a"], ax=plotting.new_axes())
+
+
+def test_correlations_are_written_and_what_has_none_is_left_out():
+    ax = plotting.plot_correlation([[1, -0.25], [np.nan, 1]], ["a", "b"])
+    assert [t.get_text() for t in ax.texts] == ["1.00", "-0.25", "", "1.00"]
+    with pytest.raises(cd.InputError, match=r"matrix has shape \(2, 2\); there are names for \(1, 2\)"):
+        plotting.plot_correlation(np.eye(2), ["a", "b"], ["r"])
+
+
+def test_predictions_rise_over_the_fraction_of_points_that_have_one():
+    (curve,) = plotting.plot_fraction_of_design_space({"p": [3.0, np.inf, 1.0, 2.0]}).get_lines()[:1]
+    assert curve.get_xydata().tolist() == [[0.25, 1.0], [0.5, 2.0], [0.75, 3.0]]
+    with pytest.raises(cd.InputError, match="no plan has a finite"):
+        plotting.plot_fraction_of_design_space({"p": [np.inf]})
