@@ -32,11 +32,13 @@ PAGE = """# Whole-number plans beside other programs
 Made by `python benchmarks/whole_numbers_elsewhere.py docs/benchmarks`, {date} on {machine}, one BLAS thread, with {versions}.
 Efficiency of the best plan found against the proven bound on all proportions: `design.round(n)` with its default effort, and
 each of the others started again and again with new seeds for {seconds:g} seconds of processor time; coordinate exchange makes
-100 restarts. A dash: the program has no such model (pyDOE3 has full polynomials alone){missing}.
+100 restarts. A dash: the program has no such model (pyDOE3 has full polynomials alone), or no plan of its own estimates all
+terms{missing}.
 
 {table}
 
-`auto` took {own:.2f} s at most, and was worse than the best of the others in {worse} of {problems} problems (by more than 1e-6).
+`auto` took {own:.2f} s at most, and was worse than the best of the others in {worse} of {problems} problems (by more than
+1e-6).
 """
 
 Rival = Callable[[int], np.ndarray]
@@ -56,7 +58,7 @@ def pydoe3(levels: np.ndarray, k: int, model: str, n: int) -> Rival | None:
     methods = ("fedorov", "detmax", "modified_fedorov")
 
     def plan(seed: int) -> np.ndarray:
-        np.random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002  (what the program draws from)
         degree = 1 if model == "main effects" else 2
         chosen, _ = optimal_design(candidates, n, degree, criterion="D", method=methods[seed % 3])
         return terms(np.asarray(chosen, dtype=float), model)
@@ -83,7 +85,7 @@ def pyoptex(levels: np.ndarray, k: int, model: str, n: int) -> Rival | None:
     parameters = create_parameters(factors, default_fn(factors, Dopt(), model2Y2X(formula, factors)), nruns=n)
 
     def plan(seed: int) -> np.ndarray:
-        np.random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002  (what the program draws from)
         with contextlib.redirect_stderr(io.StringIO()):
             found, _ = create_fixed_structure_design(parameters, n_tries=5)
         return terms(found[names].to_numpy(dtype=float), model)
@@ -142,7 +144,7 @@ def main() -> None:
     names = list(dict.fromkeys(r for row in found for r in row[3]))
     lines = ["| " + " | ".join(("problem", "N", "auto", *names)) + " |", "|---" * (3 + len(names)) + "|"]
     for name, n, own, others, _ in found:
-        cells = [f"{others[r]:.4f}" if others[r] > 0 else "-" for r in names]
+        cells = [f"{others[r]:.4f}" if others.get(r, 0.0) > 0 else "-" for r in names]
         lines.append(f"| {name} | {n} | {own:.4f} | " + " | ".join(cells) + " |")
     absent = [r for r in RIVALS if version(r) is None]
     said = [*WITHOUT.values(), *(f"{r} could not be imported" for r in absent)]

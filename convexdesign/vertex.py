@@ -161,9 +161,7 @@ def _settled(canonical: Canonical, weights: Floats, limits: LinearLimits) -> Flo
     free = np.isin(used, between(weights, limits))
     low, high = (np.where(free, bound[used], weights[used]) for bound in (limits.lower, limits.upper))
     try:
-        found = within_bounds(
-            canonical.whiten_arms(used), *smooth, low, high, SETTLED, prior=canonical.prior
-        )
+        found = within_bounds(canonical.whiten_arms(used), *smooth, low, high, SETTLED, prior=canonical.prior)
     except np.linalg.LinAlgError:
         return weights
     out = weights.copy()

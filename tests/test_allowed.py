@@ -174,9 +174,7 @@ def test_days_of_a_quadratic_have_at_most_four_runs_each():
         cd.solve(P.ds_optimal(X, list(range(5)))).round(12, groups=days, per_group=2)
 
 
-@pytest.mark.parametrize(
-    ("name", "runs", "blocks"), [("blocks-3x3-in-threes", 9, 3), ("eight-days-four-runs", 32, 8)]
-)
+@pytest.mark.parametrize(("name", "runs", "blocks"), [("blocks-3x3-in-threes", 9, 3), ("eight-days-four-runs", 32, 8)])
 def test_blocks_of_the_library_lose_nothing(name, runs, blocks):
     """Three-by-three in blocks of three, and eight days of four runs: orthogonal plans exist, and are found."""
     from convexdesign.problemfile import find, load_problem

@@ -95,7 +95,6 @@ class InterestForm:
         return None
 
 
-
 class _LogDeterminant(CriterionOracle):
     """What D and D_s have in common: the bound."""
 

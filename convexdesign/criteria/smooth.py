@@ -38,7 +38,7 @@ class SmoothForm(Protocol):
         ...
 
     def saturated(self, L: Floats) -> Floats | None:
-        """Of as many arms as dimensions, in coordinates where they are unit vectors: a (r,) with f least where sum a_i^2 / w_i is.
+        """Of r arms, in coordinates where they are unit vectors: a (r,) with f least where sum a_i^2 / w_i is.
 
         None where f is no sum over arms there.
         """

@@ -414,17 +414,21 @@ def interior_point(
         return time_limit is not None and trace.seconds + each > time_limit
 
     try:
-        found = _saturated(canonical, smooth, arms, lower, np.maximum(upper, lower)) or _on_sets(canonical, smooth, arms, lower, np.maximum(upper, lower), tol, no_time, tuning) or within_bounds(
-            arms,
-            form,
-            contrast_matrix,
-            lower,
-            np.maximum(upper, lower),
-            ALMOST * tol,
-            prior=canonical.prior,
-            max_steps=trace.iterations_left,
-            stop=no_time,
-            tuning=tuning,
+        found = (
+            _saturated(canonical, smooth, arms, lower, np.maximum(upper, lower))
+            or _on_sets(canonical, smooth, arms, lower, np.maximum(upper, lower), tol, no_time, tuning)
+            or within_bounds(
+                arms,
+                form,
+                contrast_matrix,
+                lower,
+                np.maximum(upper, lower),
+                ALMOST * tol,
+                prior=canonical.prior,
+                max_steps=trace.iterations_left,
+                stop=no_time,
+                tuning=tuning,
+            )
         )
     except np.linalg.LinAlgError as error:
         raise SolverError(str(error)) from None
