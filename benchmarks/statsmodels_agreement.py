@@ -2,8 +2,8 @@
 
     python benchmarks/statsmodels_agreement.py [FOLDER]
 
-To be run with a Python of its own, where `pip install statsmodels` has put it beside this package. With FOLDER the table is written
-to FOLDER/statsmodels-agreement.md.
+To be run with a Python of its own, where `pip install statsmodels` has put it beside this package. With FOLDER the table
+is written to FOLDER/statsmodels-agreement.md.
 """
 
 from __future__ import annotations
