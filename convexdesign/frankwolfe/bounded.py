@@ -347,7 +347,8 @@ def _saturated(
     form, contrast_matrix = smooth
     try:
         # A = U' diag(w) U: with L = U'K, tr(A^-1 LL') = tr(diag(w)^-1 KK').
-        a = form.saturated(np.linalg.solve(arms.T, contrast_matrix) if contrast_matrix.size else np.empty((r, 0)))
+        L = np.linalg.solve(arms.T, contrast_matrix) if contrast_matrix.size else np.empty((r, 0))
+        a = form.saturated(np.asarray(L, dtype=np.float64))
     except np.linalg.LinAlgError:
         return None
     if a is None or not np.isfinite(a).all() or not (a > 0).any():
