@@ -176,7 +176,7 @@ def test_all_methods_and_formulations_find_one_optimum(name):
 def test_interior_points_find_the_optimum_of_a_smooth_criterion_within_bounds(kind):
     problem = stated(kind, max_weight=0.3)
     oracle, canonical = oracle_of(problem), canonicalise(problem)
-    if oracle.smooth_form is None:
+    if oracle.smooth(canonical) is None:
         with pytest.raises(cd.SolverError, match="smooth criteria"):
             interior_point(canonical)
         return
