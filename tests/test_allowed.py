@@ -192,12 +192,10 @@ def test_blocks_of_the_library_lose_nothing(name, runs, blocks):
     np.testing.assert_allclose(C, np.eye(effects) / runs, atol=1e-12)
 
 
-@pytest.mark.parametrize("held", [False, True])
-@pytest.mark.parametrize("priced", [False, True])
+@pytest.mark.parametrize(("held", "priced"), [(True, True), (True, False), (False, True)])
 @pytest.mark.parametrize(
     "asked",
     [
-        {"n": 7},
         {"n": 7, "budget": 24.0},
         {"budget": 31.0},
         {"n": 8, "budget": 30.0, "groups": [0, 0, 0, 1, 1, 1, 2, 2, 2], "per_group": {0: (2, 4)}},
@@ -213,7 +211,7 @@ def test_efficiency_is_never_above_the_truth(held, priced, asked):
 
     planned = asked.get("budget", 30.0) if priced else asked.get("n", 8)
     given = asked if priced or "budget" not in asked else asked | {"costs": cost}
-    plan = cd.solve(problem(planned, 4.0)).round(**given)
+    plan = cd.solve(problem(planned, 4.0)).round(**given, effort=0.05)
     assert plan.is_allowed
     if "budget" in asked:
         assert cost @ plan.counts <= asked["budget"] * (1 + 1e-12)
