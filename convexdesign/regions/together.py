@@ -516,7 +516,7 @@ def solve_together(
     for _ in range(REFUTED):
         reached = solver.refined(reached, missed)
         most, missed = solver.proven(reached)
-        design = assembled(solver, reached, most, started)
+        design = joint_design(solver, reached, most, started)
         best = design if best is None or design.gap < best.gap else best
         if verbose:
             print(repr(design))
@@ -532,7 +532,7 @@ def solve_together(
     return best
 
 
-def assembled(solver: Together, reached: Reached, most: float, started: float) -> RegionCompoundDesign:
+def joint_design(solver: Together, reached: Reached, most: float, started: float) -> RegionCompoundDesign:
     """The design that is handed back: settings with weight alone, in the order of their coordinates."""
     problem = solver.problem
     gap, value, bound = solver.judged(reached.states, reached.multipliers, most)
