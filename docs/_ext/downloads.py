@@ -16,7 +16,7 @@ __all__ = ["files_of", "links"]
 
 # Folders whose pages are a course: their pages refer to one another, and come as one archive too.
 LESSONS = "lessons"
-NEEDS = {"lessons": "plot,exact,rigorous", "gallery": "plot"}
+NEEDS = {"lessons": "plot,exact,rigorous,nonlinear", "gallery": "plot,nonlinear"}
 TITLE = re.compile(r"^# .+\n", re.MULTILINE)
 CALLED = {".ipynb": "notebook", ".py": "script", ".toml": "problem file", ".csv": "data"}
 
@@ -24,7 +24,7 @@ CALLED = {".ipynb": "notebook", ".py": "script", ".toml": "problem file", ".csv"
 def files_of(name: str, text: str, folder: Path) -> dict[str, str | bytes]:
     """Notebook, script and data of a page, by file name; data lie in the page's folder."""
     stem = name.rpartition("/")[2]
-    made = notebook(text, NEEDS.get(name.partition("/")[0], "plot"), r"[1-9]-[\w-]+\.md")
+    made = notebook(text, NEEDS.get(name.partition("/")[0], "plot"), r"[1-9]\d?-[\w-]+\.md")
     return {
         f"{stem}.ipynb": nbformat.writes(made) + "\n",
         f"{stem}.py": script(made),
@@ -56,7 +56,7 @@ def write(app: Any) -> None:
     folder = Path(app.srcdir) / LESSONS
     target = Path(app.srcdir) / "_build" / "downloads" / LESSONS
     course: dict[str, str | bytes] = {}
-    for page in sorted(folder.glob("[1-9]-*.md")):
+    for page in sorted(folder.glob("[1-9]*-*.md")):
         course |= files_of(f"{LESSONS}/{page.stem}", page.read_text(encoding="utf-8"), folder)
     for name, content in {**course, "lessons.zip": archive(course)}.items():
         write_page(target / name, content)

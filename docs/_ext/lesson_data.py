@@ -1,6 +1,6 @@
 """The made-up data of the lessons' exercises, drawn with fixed seeds: python docs/_ext/lesson_data.py
 
-The two tables of real measurements, cars.csv and puromycin.csv, are from the books that their exercises name.
+The tables of real measurements, cars.csv, puromycin.csv and beetles.csv, are from the books that their exercises name.
 """
 
 from __future__ import annotations
@@ -73,6 +73,12 @@ def table(header: str, rows: list[list[object]]) -> str:
     return "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n"
 
 
+def reactor() -> str:
+    """Ten runs that somebody planned by hand: temperature and minutes."""
+    runs = [(150, 1), (150, 2.5), (150, 4), (160, 2), (165, 3), (170, 1), (170, 4), (175, 2), (190, 1), (190, 1.5)]
+    return table("temperature,minutes", [list(run) for run in runs])
+
+
 MADE: dict[str, Callable[[], str]] = {
     "balance.csv": balance,
     "colleague.csv": colleague,
@@ -80,6 +86,7 @@ MADE: dict[str, Callable[[], str]] = {
     "adverts.csv": adverts,
     "assay.csv": assay,
     "pilot.csv": pilot,
+    "reactor.csv": reactor,
 }
 
 

@@ -17,7 +17,7 @@ import pytest
 import convexdesign as cd
 from convexdesign.problemfile import find, library, load_problem
 
-LESSONS = sorted((Path(__file__).parents[2] / "docs" / "lessons").glob("[1-9]-*.md"))
+LESSONS = sorted((Path(__file__).parents[2] / "docs" / "lessons").glob("[1-9]*-*.md"))
 # What only the site understands.
 OF_THE_SITE = re.compile(r"^:::|\{\w+\}`|\]\([\w./-]+\.md|^\(\w+\)=", re.MULTILINE)
 

@@ -22,7 +22,7 @@ import convexdesign as cd
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-LESSONS = sorted((DOCS / "lessons").glob("[1-9]-*.md"))
+LESSONS = sorted((DOCS / "lessons").glob("[1-9]*-*.md"), key=lambda path: int(path.name.split("-")[0]))
 # Packages whose names users meet; the rest are parts.
 PUBLIC = ("estimation", "features", "identification", "instances", "plotting", "problemfile", "simulation")
 
@@ -102,8 +102,8 @@ def test_the_page_of_the_command_line_has_every_command(site):
         assert f"convexdesign {name}" in text, name
 
 
-def test_there_are_eight_lessons_with_exercises_and_solutions():
-    assert [path.name[0] for path in LESSONS] == list("12345678")
+def test_there_are_ten_lessons_with_exercises_and_solutions():
+    assert [int(path.name.split("-")[0]) for path in LESSONS] == list(range(1, 11))
     for path in LESSONS:
         text = path.read_text(encoding="utf-8")
         _, exercises = text.split("\n## Exercises\n")
