@@ -1,13 +1,10 @@
-"""Plans of N runs that BoFire, pyoptex and pyDOE3 make on ten regions, judged, with the restarts that each would need.
+"""The same problems in other programs: seconds, and the efficiency that `verify` proves of what each returned.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/other_programs.py [FOLDER] [--site SITE_PACKAGES] [--starts K] [--seconds S]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/other_programs.py [FOLDER] [--paper CODE]
 
-Programs that are not installed are left out and named; --site appends the packages of another environment. A start of pyoptex
-is one random initialisation of its coordinate exchange, one of BoFire a call of its local search over all runs (scipy's SLSQP,
-where cyipopt is missing) from random runs; pyDOE3 has classical designs, and no search. Everything is judged by one yardstick,
-the D-efficiency against the bound that is proven over the whole region. The restarts needed are those after which a program has
-found a plan within 1e-4 of the best of all programs with a probability of 95 %, from the share of its starts that did. With
-FOLDER the table is written to FOLDER/other-programs.md as well.
+Needs Rscript on the path, with those of the R packages OptimalDesign, AlgDesign and skpr installed that are to be compared, as
+they are; what is missing is left out and said. CODE is the folder `code` of the supplement to Weltz et al. (2023), whose
+`get_oracle` is called as its own `algorithms.py` calls it. With FOLDER the table is written to FOLDER/other-programs.md.
 """
 
 from __future__ import annotations
@@ -16,287 +13,179 @@ import argparse
 import contextlib
 import datetime
 import io
-import math
+import itertools
+import os
 import platform
+import subprocess
 import sys
+import tempfile
 import time
-import warnings
 from collections.abc import Callable
-from importlib import metadata
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from region_problems import problems
 
 import convexdesign as cd
+from convexdesign.problemfile import find, load_problem
 
-PAGE = """# Plans of other programs over regions
+KINDS = {"D": cd.DesignProblem.d_optimal, "A": cd.DesignProblem.a_optimal}
+EXPERIMENTS = ("soare-best-arm", "experiment-1-best-arm", "experiment-2-best-arm", "experiment-3-best-arm")
+WHOLE = {"3^3, quadratic": (12, 15), "2^5, interactions": (18, 21)}
 
-Made by `{command}`, {date} on {machine}, one BLAS thread:
-{versions}. D-efficiency against the proven best anywhere in the region, of `design.round(n)` with its default effort and of
-the best of up to {starts} starts of each program (fewer where these took {seconds:g} s, in brackets); and the restarts
-after which the
-program has a plan within 1e-4 of the best known with a probability of 95 %, from the share of its starts that had (with none of
-K, at least what a share of 3/K would need).
+PAGE = """# The same problems in other programs
 
-{table}
+<!-- from here, on the page of comparisons too -->
+Made by `python benchmarks/other_programs.py docs/benchmarks{option}`, {date} on {machine}, one BLAS thread. {versions}.
+Seconds of processor time, without starting the program; efficiency: proven by `verify` from the weights or counts that each
+program returned. Defaults everywhere, but 20 starts for whole numbers (where AlgDesign takes 5 by default, and OptimalDesign as
+many as fit into two minutes).
 
-pyoptex exchanges coordinates among {levels} levels of each factor. pyDOE3 has classical designs and no search: the face-centred
-central composite design of the square and the cubes, and Doehlert's of the ball, with the runs that they have. {missing}
-"""
+## Proportions
 
-CLOSE = 1e-4
-# Of every continuous factor, for pyoptex.
-LEVELS = 21
+{shares}
 
+## Whole numbers, D-optimal
 
-def efficiencies(problem: Any, design: Any, tables: list[dict[str, Any]]) -> np.ndarray:
-    """D-efficiency of run tables; 0 for those with a run outside the region."""
-    region, frame, d = problem.region, problem.frame, problem.frame.d
-    out = []
-    for table in tables:
-        where, x = region.coordinates(table)
-        if not region.inside(x, 1e-6).all():
-            out.append(0.0)
-            continue
-        U = frame.rows(where, x)
-        sign, value = np.linalg.slogdet(U.T @ U / len(U))
-        out.append(float(np.exp((value - 2 * frame.log_det - design.bound) / d)) if sign > 0 else 0.0)
-    return np.array(out)
+{whole}
 
-
-def limits(region: Any) -> list[tuple[str, float, float]]:
-    return [(name, float(a), float(b)) for name, a, b in zip(region.names, region.lower, region.upper)]
-
-
-def inequalities(region: Any) -> list[Any]:
-    """Those beside the sides of the box that holds the region."""
-    return [g for g in region.inequalities if g.degree > 1 or sum(map(any, g.terms)) > 1]
-
-
-def written(g: Any) -> str:
-    """A polynomial as text."""
-    return " + ".join(
-        "*".join([f"({float(value)!r})", *(f"{name}**{e}" for name, e in zip(g.names, key) if e)])
-        for key, value in g.terms.items()
-    )
-
-
-def monomials(problem: Any) -> list[dict[str, int]]:
-    """The exponents of the model's continuous part, which is a set of monomials in the coordinates."""
-    names = problem.region.names
-    degree = problem.curve.degree
-    keys = sorted(
-        {key for p in problem.curve.polynomials(0) for key in p.terms} | {(0,) * len(names)}, key=lambda k: (sum(k), k)
-    )
-    return [dict(zip(names, key)) for key in keys if sum(key) <= degree]
-
-
-# ------------------------------------------------------------------ the programs
-
-
-def pyoptex(problem: Any, n: int) -> Callable[[int], dict[str, Any]]:
-    """One start of its coordinate exchange."""
-    import pandas as pd
-    from pyoptex.doe.fixed_structure.metric import Dopt
-    from pyoptex.doe.fixed_structure.utils import Factor
-    from pyoptex.doe.fixed_structure.wrapper import create_fixed_structure_design, create_parameters, default_fn
-    from pyoptex.utils.model import model2Y2X
-
-    region = problem.region
-    # Its exchange tries the levels of each factor, three unless told otherwise.
-    factors = [
-        Factor(name, type="continuous", min=a, max=b, levels=np.linspace(a, b, LEVELS).tolist())
-        for name, a, b in limits(region)
-    ]
-    factors += [Factor(name, type="categorical", levels=list(levels)) for name, levels in region.choices]
-    rows = monomials(problem)
-    levels = [name for name, _ in region.choices]
-    model = pd.DataFrame(rows + [dict.fromkeys(region.names, 0) for _ in levels]).astype(int)
-    for k, name in enumerate(levels):
-        model[name] = [int(j == len(rows) + k) for j in range(len(model))]
-    constraints = None
-    if inequalities(region):
-        low, high = (np.array(side, dtype=float) for side in (region.lower, region.upper))
-        q = region.q
-
-        def outside(Y: Any) -> Any:
-            return ~region.inside(np.asarray(Y, dtype=float)[:, :q], 1e-9)
-
-        def outside_encoded(Y: Any) -> Any:
-            return ~region.inside((low + high) / 2 + (high - low) / 2 * np.asarray(Y, dtype=float)[:, :q], 1e-9)
-
-        class Both:
-            def func(self) -> Any:
-                return outside
-
-            def encode(self) -> Any:
-                return outside_encoded
-
-        constraints = Both()
-    fn = default_fn(factors, Dopt(), model2Y2X(model, factors), constraints=constraints)
-
-    def one(seed: int) -> dict[str, Any]:
-        from pyoptex._seed import set_seed
-
-        set_seed(seed)
-        Y, _ = create_fixed_structure_design(create_parameters(factors, fn, n), n_tries=1)
-        return {str(name): Y[name].tolist() for name in Y.columns}
-
-    return one
-
-
-def bofire(problem: Any, n: int) -> Callable[[int], dict[str, Any]]:
-    """One local search from random runs."""
-    from bofire.data_models.constraints.api import LinearInequalityConstraint, NonlinearInequalityConstraint
-    from bofire.data_models.domain.api import Domain
-    from bofire.data_models.features.api import ContinuousInput, ContinuousOutput
-    from bofire.data_models.strategies.api import DoEStrategy as Data
-    from bofire.data_models.strategies.doe import DOptimalityCriterion
-    from bofire.strategies.doe_strategy import DoEStrategy
-
-    region = problem.region
-    if region.choices:
-        raise NotImplementedError("levels")
-    constraints: list[Any] = []
-    for g in inequalities(region):
-        if g.degree == 1:
-            features = [
-                name for name, key in zip(g.names, np.eye(len(g.names), dtype=int)) if tuple(map(int, key)) in g.terms
-            ]
-            slopes = [float(g.terms[tuple(int(other == name) for other in g.names)]) for name in features]
-            constraints.append(
-                LinearInequalityConstraint(
-                    features=features, coefficients=[-s for s in slopes], rhs=float(g.constant_term())
-                )
-            )
-        else:
-            constraints.append(NonlinearInequalityConstraint(expression=f"-({written(g)})", features=list(g.names)))
-    inputs = [ContinuousInput(key=name, bounds=(a, b)) for name, a, b in limits(region)]
-    domain = Domain.from_lists(inputs=inputs, outputs=[ContinuousOutput(key="y")], constraints=constraints)
-    terms = [
-        ":".join(f"{{{name}**{e}}}" if e > 1 else name for name, e in row.items() if e) for row in monomials(problem)
-    ]
-    formula = " + ".join(term or "1" for term in terms)
-
-    def one(seed: int) -> dict[str, Any]:
-        data = Data(domain=domain, criterion=DOptimalityCriterion(formula=formula), seed=seed, use_cyipopt=False)
-        found = DoEStrategy(data_model=data).ask(candidate_count=n)
-        return {name: found[name].tolist() for name in region.names}
-
-    return one
-
-
-def pydoe3(problem: Any, name: str) -> dict[str, Any] | None:
-    """The classical design of the region, where there is one."""
-    import pyDOE3
-
-    q = problem.region.q
-    if name in ("square, quadratic", "cube, quadratic", "4-cube, quadratic"):
-        runs = pyDOE3.ccdesign(q, center=(0, 1), face="ccf")
-    elif name == "ball, quadratic":
-        runs = pyDOE3.doehlert_simplex_design(q)
-        runs = runs / np.linalg.norm(runs, axis=1).max()
-    else:
-        return None
-    return dict(zip(problem.region.names, np.asarray(runs).T))
-
-
-def restarts(found: np.ndarray, best: float) -> str:
-    """After how many starts a plan as good as the best is found with a probability of 95 %."""
-    hits, K = int((found >= best - CLOSE).sum()), len(found)
-    if hits == K:
-        return "1"
-    share = hits / K if hits else min(3.0 / K, 0.99)
-    needed = math.ceil(math.log(0.05) / math.log1p(-share))
-    return f"{needed}" if hits else f"over {needed}"
-
-
-def started(
-    make: Callable[[Any, int], Callable[[int], dict[str, Any]]], problem: Any, n: int, starts: int, seconds: float
-) -> Any:
-    """Run tables of as many starts as the time allows, or the reason why there are none."""
-    tables, begun = [], time.perf_counter()
-    try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            one = make(problem, n)
-            for k in range(starts):
-                tables.append(one(k))
-                begun = begun if k else time.perf_counter()  # the first compiles what others run
-                if time.perf_counter() - begun > seconds:
-                    break
-    except NotImplementedError as error:
-        return f"no {error}"
-    except Exception as error:
-        return tables or f"fails: {type(error).__name__}: {str(error)[:60]}"
-    return tables
+Efficiency of whole numbers is against the best proportions, which no whole numbers may reach: equal figures are equal plans.
+{paper}"""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--site", type=Path)
-    parser.add_argument("--starts", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--problems", type=int, default=10)
-    given = parser.parse_args()
-    if given.site is not None:
-        sys.path.append(str(given.site))
-    makers: dict[str, Any] = {"pyoptex": pyoptex, "bofire": bofire}
-    there, missing = [], []
-    for name in (*makers, "pyDOE3"):
-        try:
-            there.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            missing.append(name)
-    lines = []
-    for name, problem, n in problems()[: given.problems]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cd.ConvergenceWarning)
-            design = cd.solve(problem, tol=1e-5)
-        own = design.round(n).efficiency
-        made = {
-            key: "not installed" if key in missing else started(make, problem, n, given.starts, given.seconds)
-            for key, make in makers.items()
-        }
-        judged = {key: efficiencies(problem, design, value) for key, value in made.items() if isinstance(value, list)}
-        best = max([own, *(float(values.max()) for values in judged.values())])
-        cells = [name, str(n), f"{own:.5f}"]
-        for key in makers:
-            if key not in judged:
-                cells += [made[key], ""]
-                continue
-            values = judged[key]
-            count = "" if len(values) == given.starts else f" ({len(values)})"
-            cells += [f"{values.max():.5f}{count}", restarts(values, best)]
-        classical = None if "pyDOE3" in missing else pydoe3(problem, name)
-        runs = 0 if classical is None else len(next(iter(classical.values())))
-        cells.append("" if classical is None else f"{efficiencies(problem, design, [classical])[0]:.5f}, {runs} runs")
-        lines.append("| " + " | ".join(cells) + " |")
-        print(lines[-1], flush=True)
-    head = ("problem", "N", "round", "pyoptex", "restarts", "BoFire", "restarts", "pyDOE3")
-    page = PAGE.format(
-        command="python "
-        + " ".join(
-            ["benchmarks/other_programs.py", *(a for a in sys.argv[1:] if "site-packages" not in a and a != "--site")]
-        ),
+    parser.add_argument("--paper", type=Path, help="the folder `code` of the paper's supplement")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        shares, whole, versions = in_r(Path(work))
+    paper = "" if options.paper is None else PAPER.format(table="\n".join(of_the_paper(options.paper)))
+    text = PAGE.format(
+        option="" if options.paper is None else " --paper CODE",
         date=datetime.date.today(),
         machine=platform.machine(),
-        versions=", ".join(there),
-        starts=given.starts,
-        seconds=given.seconds,
-        levels=LEVELS,
-        table="\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines]),
-        missing=f"Not installed where this was made: {', '.join(missing)}." if missing else "",
+        versions=versions,
+        shares="\n".join(shares),
+        whole="\n".join(whole),
+        paper=paper,
     )
-    if given.folder is not None:
-        (given.folder / "other-programs.md").write_text(page, encoding="utf-8")
+    print(text)
+    if options.folder:
+        (options.folder / "other-programs.md").write_text(text, encoding="utf-8")
+
+
+def problems() -> dict[str, np.ndarray]:
+    """Arms by name; those for whole numbers begin with an intercept."""
+    rng = np.random.default_rng(0)
+    grid = np.array(list(itertools.product(np.linspace(-1, 1, 21), repeat=2)))
+    return {
+        "quadratic on a 21 x 21 grid": quadratic(grid),
+        "2,000 Gaussian arms, d = 10": rng.standard_normal((2000, 10)),
+        "3^3, quadratic": quadratic(np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=3)))),
+        "2^5, interactions": quadratic(np.array(list(itertools.product((-1.0, 1.0), repeat=5))), squares=False),
+    }
+
+
+def quadratic(F: np.ndarray, squares: bool = True) -> np.ndarray:
+    pairs = [F[:, i] * F[:, j] for i, j in itertools.combinations(range(F.shape[1]), 2)]
+    return np.column_stack([np.ones(len(F)), F, *(F.T**2 if squares else ()), *pairs])
+
+
+def columns(name: str, d: int) -> list[str]:
+    """x0 for the intercept, f for factors, q for squares and t for products, where whole numbers are asked for."""
+    if name not in WHOLE:
+        return [f"x{j}" for j in range(d)]
+    factors = int(name[2])
+    squares = factors if "quadratic" in name else 0
+    pairs = d - 1 - factors - squares
+    counted = (("f", factors), ("q", squares), ("t", pairs))
+    return ["x0", *(f"{letter}{j + 1}" for letter, count in counted for j in range(count))]
+
+
+def in_r(work: Path) -> tuple[list[str], list[str], str]:
+    """Rows of both tables, and the versions."""
+    shares = ["| problem | criterion | program | seconds | efficiency | arms used |", "|---|---|---|---|---|---|"]
+    whole = ["| problem | N | program | seconds | efficiency |", "|---|---|---|---|---|"]
+    here = Path(__file__).with_suffix(".R")
+    for k, (name, X) in enumerate(problems().items()):
+        stem = f"p{k}"
+        header = ",".join(columns(name, X.shape[1]))
+        np.savetxt(work / f"{stem}.csv", X, delimiter=",", header=header, comments="", fmt="%.17g")
+        numbers = WHOLE.get(name)
+        packages = ("OptimalDesign", "AlgDesign") if numbers is None else ("OptimalDesign", "AlgDesign", "skpr")
+        tasks = [f"{p},{what}" for what in numbers or KINDS for p in packages]
+        subprocess.run(
+            ["Rscript", os.fspath(here), os.fspath(work), stem, *tasks], check=True, stdout=subprocess.DEVNULL
+        )
+        for what in numbers or KINDS:
+            rows = {p: result(work / f"{stem}.{p}-{what}.out") for p in packages}
+            make = partial(KINDS["D" if numbers else str(what)], X)
+            problem = make()
+            rows |= ours(make, what if numbers else None)
+            for program, (seconds, found) in rows.items():
+                if found is None:
+                    continue
+                judged = cd.verify(problem, counts=found) if numbers else cd.verify(problem, found, normalise=True)
+                line = f"| {name} | {what} | {program} | {seconds:.2g} | {judged.efficiency:.7f} |"
+                (whole if numbers else shares).append(line if numbers else f"{line} {np.sum(found > 1e-6)} |")
+    versions = [f"{p.stem} {p.read_text().strip()}" for p in sorted(work.glob("*.version"))]
+    missing = {"OptimalDesign", "AlgDesign", "skpr"} - {p.stem for p in work.glob("*.version")}
+    said = "R packages: " + ", ".join(versions)
+    return shares, whole, said + (f"; not installed: {', '.join(sorted(missing))}" if missing else "")
+
+
+def result(path: Path) -> tuple[float, np.ndarray | None]:
+    if not path.exists():
+        return 0.0, None
+    numbers = np.loadtxt(path)
+    return float(numbers[0]), numbers[1:]
+
+
+def ours(make: Callable[[], cd.DesignProblem], n: int | None) -> dict[str, tuple[float, np.ndarray]]:
+    first = cd.solve(make())  # imports what is imported at first use
+    if n is not None:
+        first.round(n)
+    started = time.process_time()
+    design = cd.solve(make())
+    if n is None:
+        return {"convexdesign, solve": (time.process_time() - started, design.weights)}
+    plan = design.round(n)
+    return {"convexdesign, round": (time.process_time() - started, plan.counts)}
+
+
+PAPER = """
+## The paper's own code
+
+`get_oracle` of the supplement to Weltz et al. (2023), called as `algorithms.py` there calls it (10,000 steps of Frank-Wolfe
+from equal weights, known variances), on problems of the library.
+
+{table}
+"""
+
+
+def of_the_paper(code: Path) -> list[str]:
+    """Rows of the oracle designs of the paper's experiments."""
+    sys.path.insert(0, os.fspath(code.resolve()))
+    with contextlib.redirect_stdout(io.StringIO()):
+        from experimental_design import get_oracle
+    lines = ["| problem | program | seconds | efficiency |", "|---|---|---|---|"]
+    for name in EXPERIMENTS:
+        stated = load_problem(find(name))
+        problem, X, theta = stated.problem(), np.asarray(stated.arms.values), np.asarray(stated.inputs["theta"])
+        Z = np.asarray(getattr(stated.inputs.get("items"), "values", X))
+        s2 = np.broadcast_to(stated.inputs["noise_variance"], len(X)).astype(float)
+        outers = np.einsum("ni,nj->nij", X, X)
+        started = time.process_time()
+        equal = np.full(len(X), 1 / len(X))
+        best = int(np.argmax(Z @ theta))
+        weights = get_oracle(outers, X.copy(), Z.copy(), 10000, best, theta, 0, equal, s2.copy())[2]
+        rows = {"get_oracle": (time.process_time() - started, weights)}
+        rows |= ours(stated.problem, None)
+        for program, (seconds, found) in rows.items():
+            efficiency = cd.verify(problem, found, normalise=True).efficiency
+            lines.append(f"| {name} | {program} | {seconds:.2g} | {efficiency:.7f} |")
+    return lines
 
 
 if __name__ == "__main__":
