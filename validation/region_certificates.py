@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from counting import kept_parts, shown, unfinished
 from flint import fmpq, fmpq_mat
 
 import convexdesign as cd
@@ -334,24 +335,38 @@ def written(rows: list[dict[str, object]], folder: Path, command: str) -> None:
     (folder / "region-certificates.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def run(output_dir: str | Path, replications: int, seed: int, jobs: int) -> list[dict[str, object]]:
+    """Judge so many; write region-certificates.md and .csv; the rows, of which those with anything false are printed."""
+    from joblib import delayed
+    from region_certificates import judge as task  # by its name, for workers
+
+    parts = kept_parts((delayed(task)(number, seed) for number in range(replications)), jobs, 10)
+    rows = list(shown(parts, replications, "region certificates"))
+    for row in rows:
+        if row["false"]:
+            print(row)
+    command = "python validation/region_certificates.py docs/validation"
+    folder = Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    written(rows, folder, f"{command} --replications {replications} --seed {seed}")
+    return rows
+
+
 def main() -> int:
     """The count; exit code 1 where anything is false."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path)
+    parser = argparse.ArgumentParser(description="Judge certificates over random regions by independent means.")
+    parser.add_argument("output_dir", nargs="?", default="docs/validation")
     parser.add_argument("--replications", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int)
     given = parser.parse_args()
-    numbers = range(given.replications) if given.only is None else [given.only]
-    rows = []
-    for number in numbers:
-        rows.append(judge(number, given.seed))
-        if rows[-1]["false"] or given.only is not None:
-            print(rows[-1], flush=True)
-    if given.folder is not None and given.only is None:
-        options = f"docs/validation --replications {given.replications} --seed {given.seed}"
-        command = f"python validation/region_certificates.py {options}"
-        written(rows, given.folder, command)
+    if given.only is not None:
+        row = judge(given.only, given.seed)
+        print(row)
+        return int(row["false"] != "")
+    with unfinished(given.output_dir, "region-certificates", given.replications, given.seed):
+        rows = run(given.output_dir, given.replications, given.seed, given.jobs)
     return int(any(row["false"] for row in rows))
 
 

@@ -220,9 +220,9 @@ def show_diagnostics(found: Diagnostics, effect: float) -> None:
 
 def draw_diagnostics(found: Diagnostics, path: Path) -> None:
     """The correlations of the estimates beside the fraction of design space, in one file."""
-    from convexdesign.plotting import require_matplotlib
+    from convexdesign.extras import needed
 
-    require_matplotlib()
+    needed("matplotlib", "drawing")
     from matplotlib.figure import Figure
 
     left, right = Figure(figsize=(12.0, 5.0), dpi=150, layout="constrained").subplots(1, 2)

@@ -20,7 +20,7 @@ __all__ = ["algorithm_from", "describe"]
 BEFORE: dict[str, dict[str, Any]] = {"h-rage": {"margin": "fixed"}}
 # Arguments that older stores have not, left out where they are these: equal experiments are described alike.
 LATER: dict[str, dict[str, Any]] = {
-    "martingale": {"reward_range": None},
+    "martingale": {"reward_range": None, "smallest_gap": None},
     "rage": {"noise": "gaussian", "reward_range": None},
 }
 # Arms are kept in the store as they are; more numbers than this do not belong into an event.
