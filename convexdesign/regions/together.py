@@ -49,6 +49,7 @@ LAST = 1e-12
 SHARE = 0.1
 MERGED = 0.02
 REFUTED = 8
+NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,8 +343,17 @@ class Together:
         sample = self.search.starts[0][: 4 * max(p.curve.d for p in firsts) + 20]
         where = np.zeros(len(sample), dtype=np.intp)
         self.shifts = np.array([shift_of(p) for p in firsts])
-        best = np.array([best_alone(p, tol) for p in firsts]) - self.shifts if problem.is_maximin else 0.0 * self.shifts
+        best = 0.0 * self.shifts
+        if problem.is_maximin:
+            alone = [best_alone(p, tol, self.share_of_time(len(firsts) - k)) for k, p in enumerate(firsts)]
+            best = np.array(alone) - self.shifts
         self.groups = grouped([component_of(p.finite(where, sample), b) for p, b in zip(firsts, best)])
+
+    def share_of_time(self, left: int) -> float | None:
+        """Seconds for one of so many problems that are still to be solved alone, and the joint one after them."""
+        if self.deadline == np.inf:
+            return None
+        return max(self.deadline - time.perf_counter(), 0.1) / (left + 1)
 
     def rows(self, where: Indices, x: Floats) -> list[Floats]:
         """Rows of every group, (K, n, d)."""
@@ -443,6 +453,21 @@ class Together:
         self.set_columns(reached.states, reached.multipliers)
         return reached
 
+    def without_negligible(self, reached: Reached) -> Reached:
+        """Settings with weight alone: what is proven is proven of exactly the weights that are handed back."""
+        keep = reached.weights > NEGLIGIBLE
+        if keep.all():
+            return reached
+        where, x, weights = reached.where[keep], reached.x[keep], reached.weights[keep]
+        weights = weights / weights.sum()
+        states = [evaluated(group, Y, weights) for group, Y in zip(self.groups, self.rows(where, x))]
+        known = [state for state in states if state is not None]
+        if len(known) < len(states):
+            return reached
+        gap, value, _ = self.judged(known, reached.multipliers, reached.most)
+        fewer = Reached(where, x, weights, reached.multipliers, known, reached.most, gap, value)
+        return self.looked_at(fewer)[0]
+
     def proven(self, reached: Reached) -> tuple[float, tuple[Indices, Floats] | None]:
         """The proven upper bound on phi, and settings that refute the tolerance."""
         self.set_columns(reached.states, reached.multipliers)
@@ -471,11 +496,11 @@ def shift_of(problem: RegionProblem) -> float:
     return -2.0 * problem.frame.log_det / problem.curve.d if problem.kind == "d_optimal" else 0.0
 
 
-def best_alone(problem: RegionProblem, tol: float) -> float:
+def best_alone(problem: RegionProblem, tol: float, time_limit: float | None) -> float:
     """An upper bound on log Phi of the best design for one problem alone, proven."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        design = problem.solved(tol=min(tol / 10, 1e-7) if problem.is_polynomial else tol / 4)
+        design = problem.solved(tol=min(tol / 10, 1e-7) if problem.is_polynomial else tol / 4, time_limit=time_limit)
     if problem.kind == "d_optimal":
         return float(design.bound) / problem.curve.d
     if problem.kind == "ds_optimal":
@@ -514,7 +539,7 @@ def solve_together(
     missed: tuple[Indices, Floats] | None = None
     best: RegionCompoundDesign | None = None
     for _ in range(REFUTED):
-        reached = solver.refined(reached, missed)
+        reached = solver.without_negligible(solver.refined(reached, missed))
         most, missed = solver.proven(reached)
         design = joint_design(solver, reached, most, started)
         best = design if best is None or design.gap < best.gap else best
@@ -533,11 +558,10 @@ def solve_together(
 
 
 def joint_design(solver: Together, reached: Reached, most: float, started: float) -> RegionCompoundDesign:
-    """The design that is handed back: settings with weight alone, in the order of their coordinates."""
+    """The design that is handed back, in the order of its coordinates."""
     problem = solver.problem
     gap, value, bound = solver.judged(reached.states, reached.multipliers, most)
-    keep = np.flatnonzero(reached.weights > 1e-9)
-    order = keep[np.lexsort([*reached.x[keep].T[::-1], reached.where[keep]])]
+    order = np.lexsort([*reached.x.T[::-1], reached.where])
     f = values_of(solver.groups, reached.states)
     bests = np.empty(len(f))
     for group in solver.groups:
@@ -548,7 +572,7 @@ def joint_design(solver: Together, reached: Reached, most: float, started: float
         problem,
         reached.where[order].tolist(),
         reached.x[order],
-        reached.weights[order] / reached.weights[order].sum(),
+        reached.weights[order],
         value,
         bound,
         gap,

@@ -159,23 +159,7 @@ def entry(path: Path) -> Entry:
         "",
         *data(stated),
         "",
-        "## Solve it",
-        "",
-        "```python",
-        code,
-        "```",
-        "",
-        "```text",
-        printed.rstrip(),
-        "```",
-        "",
-        "On the command line:",
-        "",
-        "```console",
-        f"$ convexdesign solve {stated.name}",
-        steady(output_of(f"convexdesign solve {stated.name}")),
-        "```",
-        "",
+        *how_to_solve(stated.name, code, printed),
     ]
     downloads = to_take_away(stated, design)
     return Entry(
@@ -231,23 +215,7 @@ def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
         f"kind = {words}".rstrip(),
         "```",
         "",
-        "## Solve it",
-        "",
-        "```python",
-        code,
-        "```",
-        "",
-        "```text",
-        printed.rstrip(),
-        "```",
-        "",
-        "On the command line:",
-        "",
-        "```console",
-        f"$ convexdesign solve {stated.name}",
-        steady(output_of(f"convexdesign solve {stated.name}")),
-        "```",
-        "",
+        *how_to_solve(stated.name, code, printed),
     ]
     downloads = files_of(f"gallery/{stated.name}", text_over_region(stated, latex), stated.path.parent)
     downloads[f"{stated.name}.csv"] = str(points.to_csv(index=False, lineterminator="\n"))
@@ -280,6 +248,29 @@ def text_over_region(stated: Any, latex: str) -> str:
             *cell("print(design.round(2 * problem.curve.d))"),
         ]
     )
+
+
+def how_to_solve(name: str, code: str, printed: str) -> list[str]:
+    """The problem solved in Python and on the command line, with what each prints."""
+    return [
+        "## Solve it",
+        "",
+        "```python",
+        code,
+        "```",
+        "",
+        "```text",
+        printed.rstrip(),
+        "```",
+        "",
+        "On the command line:",
+        "",
+        "```console",
+        f"$ convexdesign solve {name}",
+        steady(output_of(f"convexdesign solve {name}")),
+        "```",
+        "",
+    ]
 
 
 def run(code: str) -> tuple[Any, str]:

@@ -38,6 +38,31 @@ def test_one_problem_is_itself():
         assert solved(D.compound([problem])).value == pytest.approx(value, abs=2e-6)
 
 
+def test_the_value_is_that_of_the_weights_handed_back():
+    curve = line(2)
+    design = solved(D.compound([D.d_optimal(curve), D.c_optimal(curve, [0, 1, 0])], weights=[1, 3]))
+    x = design.points["x"].to_numpy()
+    F = np.column_stack([np.ones_like(x), x, x**2])
+    A = F.T @ (design.points["weight"].to_numpy()[:, None] * F)
+    logs = [np.linalg.slogdet(A)[1] / 3, -np.log(np.linalg.inv(A)[1, 1])]
+    np.testing.assert_allclose(design.values, logs, rtol=1e-12, atol=1e-12)
+    assert design.value == pytest.approx(logs @ np.array([0.25, 0.75]), abs=1e-12)
+
+
+def test_a_time_limit_holds_for_the_problems_solved_alone(monkeypatch):
+    limits = []
+    alone = type(D.d_optimal(line(2))).solved
+
+    def noted(self, **options):
+        limits.append(options.get("time_limit"))
+        return alone(self, **options)
+
+    monkeypatch.setattr(type(D.d_optimal(line(2))), "solved", noted)
+    cd.solve(D.maximin([D.d_optimal(line(2)), D.a_optimal(line(2))]), time_limit=60)
+    assert len(limits) == 2
+    assert all(0 < limit < 60 for limit in limits)
+
+
 def test_a_list_fine_enough_has_the_same_optimum():
     region = cd.Region.box(x0=(-1, 1), x1=(-1, 1)) & cd.Region.where("x0 + x1 <= 1")
     first = quadratic(2).over(region)
