@@ -1,8 +1,9 @@
 """Level sets: what the bets on items that are decided leave over is passed on to those that are not.
 
-Every item z has two bets, that it is above the threshold and that it is below. Of these, at least one is wrong: it bets
-against a hypothesis that is true, and its wealth is a supermartingale. Let both start with the capital 1/m, m the
-number of items (copies are one, zeros none), and place z on a side once the capital of that bet reaches 1/delta_m. When
+Every item z has two bets, that it is above the threshold and that it is below. Of these, one is wrong: it bets against a
+hypothesis that is true, and its wealth is a supermartingale. (An item on the threshold is not above it: there both
+hypotheses are true, and the wrong bet is that it is above.) Let both start with the capital 1/m, m the number of items
+(copies are one, zeros none), and place z on a side once the capital of that bet reaches 1/delta_m. When
 z is placed above, the capital of its other bet, that it is below, is divided among the items that are not placed, as
 much for both bets of each, and invested in what they are betting on. *The wrong bets' total capital is a
 supermartingale that starts at one at most:* bets are; if z was placed on its right side, what it leaves over is its
