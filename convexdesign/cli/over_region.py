@@ -54,6 +54,7 @@ def design_document(design: RegionDesign, rounded: RegionExactDesign | None = No
         "tol": design.tol,
         "proof": c.kind,
         "degree": c.degree,
+        "next_seconds": c.next_seconds if c.next_seconds == c.next_seconds else None,
         "settings": design.problem.region.table(design.where, design.x),
         "weights": design.weights,
         "seconds": design.stats.seconds,
@@ -86,6 +87,8 @@ def show_design(design: RegionDesign, rounded: RegionExactDesign | None = None) 
     print_line(f"{side:<16} {design.bound:.8g} over the whole region, proven by {how}")
     print_line(f"{'gap':<16} {verdict(design)}")  # type: ignore[arg-type]
     print_line(f"{'seconds':<16} {design.stats.seconds:.3g}")
+    if c.next_seconds == c.next_seconds:
+        print_line(f"{'next step':<16} about {c.next_seconds:.2g} s more")
     print_line()
     show_table(design.points)
     if rounded is not None:

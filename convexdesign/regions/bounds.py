@@ -58,10 +58,18 @@ def polytope_bounds(A: Floats, b: Floats, names: Sequence[str]) -> tuple[tuple[F
 
 
 def check_inhabited(region: Region, text: str) -> None:
-    """InputError where no setting of the region can be found."""
+    """InputError where the region is proven to be empty, or no setting of it is found."""
+    from convexdesign.regions.positive import inhabitant
     from convexdesign.regions.search import inner_points
 
-    if not len(inner_points(region, 1, np.random.default_rng(0))):
+    if len(inner_points(region, 1, np.random.default_rng(0))):
+        return
+    found = inhabitant(region)
+    if found is not None and found.proven:
+        raise InputError(f"the region is empty: no setting within its limits satisfies {text}")
+    if found is None:
         raise InputError(
             f"no setting was found that satisfies {text}: the region is empty, or so thin that it seems so"
         )
+    at = ", ".join(f"{name} = {float(value):.10g}" for name, value in zip(region.names, found.at))
+    raise InputError(f"the region is so thin that a search finds nothing in it but {at}; give {text} more room")

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.regions.intervals import UNIT, Interval, Jet, combined
-from convexdesign.regions.polynomial import Polynomial
 from convexdesign.regions.problem import RegionProblem
-from convexdesign.regions.tape import Node, number, times, variable
+from convexdesign.regions.tape import as_tree, number
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Branch", "BranchProof"]
@@ -108,7 +107,8 @@ class Branch:
             bound = np.where(outside, -np.inf, np.minimum(bound, lifted))
         inside = self._inside(centre)
         refuting = centre[inside & (at.value.lo > lam)]
-        smear = over.gradient.size * radius + np.abs(over.hessian.size[:, range(self.q), range(self.q)]) * radius**2
+        with np.errstate(invalid="ignore"):
+            smear = over.gradient.size * radius + over.hessian.size[:, range(self.q), range(self.q)] * radius**2
         smear = np.where(np.isfinite(smear), smear, radius * 1e300)
         smear = np.where(radius > 0, smear, -1.0)
         return bound <= lam, bound, refuting, low, high, np.argmax(smear, axis=1)
@@ -214,17 +214,3 @@ def total(x: Interval) -> Interval:
         off = (x.lo.shape[1] + 2) * UNIT * np.maximum(np.abs(x.lo), np.abs(x.hi)).sum(axis=1)
         low, high = low - off, high + off
     return Interval(np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
-
-
-def as_tree(p: Polynomial) -> Node:
-    """A polynomial of the factors as a tree; a constant too depends on the settings, by zero times the first."""
-    terms: list[Node] = []
-    for key, value in p.terms.items():
-        node = number(value)
-        for name, power in zip(p.names, key):
-            if power:
-                node = times(node, Node("power", (variable(name),), power))
-        terms.append(node)
-    if p.names and (p.is_constant or not terms):
-        terms.append(times(number(0), variable(p.names[0])))
-    return Node("+", tuple(terms)) if terms else number(0)

@@ -90,6 +90,7 @@ def kiefer_wolfowitz(
         found.most,
         vectors,
         error,
+        proven.next_seconds,
     )
     return certificate, missed
 

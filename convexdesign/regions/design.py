@@ -54,8 +54,8 @@ class RegionCertificate:
     rounding : float
         The share by which the value may be off.
     next_seconds : float
-        Where the proof stopped short of the tolerance: about how long the next step of it would take; nan where none is
-        known.
+        Where the tolerance is not proven: about how long the next step would take, a larger relaxation, halves of all cells,
+        as many boxes again, or one more round of search and proof, from what the last one took; nan where none is left.
     """
 
     criterion: Criterion

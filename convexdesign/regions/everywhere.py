@@ -33,17 +33,19 @@ def prove_everywhere(
     started = time.perf_counter()
     bounds: list[Bound | None] = []
     missed_where, missed_x = [], []
-    worst, degree = 0.0, 0
+    worst, degree, further = 0.0, 0, 0.0
     for piece in range(len(search.starts)):
         attempt = Attempt(search, found, piece, enough, deadline, priced)
         value = attempt.bound(prover, 0)
+        further += attempt.further
         bounds.extend(attempt.bounds)
         worst, degree = max(worst, value), max(degree, attempt.degree)
         if len(attempt.missed):
             missed_where.append(np.full(len(attempt.missed), piece))
             missed_x.append(attempt.missed)
     missed = (np.concatenate(missed_where), np.vstack(missed_x)) if missed_x else None
-    return SensitivityBound(worst, degree, tuple(bounds), time.perf_counter() - started), missed
+    further = further if further > 0 and missed is None else np.nan
+    return SensitivityBound(worst, degree, tuple(bounds), time.perf_counter() - started, further), missed
 
 
 def branch_everywhere(
@@ -71,7 +73,10 @@ def branch_everywhere(
             worst = max(proof.value for proof in higher)
             if np.isfinite(worst):
                 break
-    return SensitivityBound(worst, 0, (), time.perf_counter() - started), missed
+    seconds = time.perf_counter() - started
+    # What stopped was the number of boxes, or the clock: the next step is as many again.
+    further = np.nan if missed is not None or enough(worst) or not enough(found.most) else seconds
+    return SensitivityBound(worst, 0, (), seconds, further), missed
 
 
 def largest_that_suffices(most: float, enough: Any) -> float:
@@ -93,18 +98,23 @@ class Attempt:
         self.enough, self.deadline, self.priced = enough, deadline, priced
         self.bounds: list[Bound | None] = []
         self.degree, self.cells = 0, 0
+        # About how long the next step of the proof would take, where one is left that might suffice.
+        self.further = 0.0
         self.missed: Floats = np.empty((0, search.region.q))
 
     def bound(self, prover: RegionProver, depth: int) -> float:
         """What is proven of p_b on the prover's cell."""
         p, charge = prover.polynomial(self.piece, self.found.vectors.B)
         best: Bound | None = None
+        left, started = np.inf, time.perf_counter()
         for relaxation in prover.hierarchy(p)[: 2 if depth else None]:
             if time.perf_counter() > self.deadline and best is not None:
+                left = min(left, prover.expected_seconds(p, relaxation))
                 break
             limit = None if np.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 1e-2)
             bound = prover.bound(self.piece, p, charge, relaxation, limit)
             if bound is None:
+                left = min(left, prover.expected_seconds(p, relaxation))
                 continue
             if best is None or bound.value < best.value:
                 best = bound
@@ -118,6 +128,10 @@ class Attempt:
         most = FEW_CELLS if self.search.region.inequalities else MOST_CELLS
         over = time.perf_counter() > self.deadline or self.cells > most or depth >= DEEPEST
         if best is None or self.enough(value) or len(self.missed) or over or self.hopeless():
+            if not (self.enough(value) or len(self.missed) or self.hopeless()):
+                # A relaxation that was left out, or else both halves of this cell.
+                halves = 2.0 * (time.perf_counter() - started)
+                self.further += halves if np.isinf(left) else left
             self.bounds.append(best)
             self.degree = max(self.degree, 0 if best is None else best.degree)
             return value

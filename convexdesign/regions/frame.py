@@ -158,7 +158,13 @@ class SampledFrame(Frame):
         n, q = u.lo.shape
         for k, name in enumerate(self.region.names):
             a, b = exactly(self.region.centre[k]), exactly(self.region.half[k])
-            values[name] = Jet.coordinate(u, k) * b + a
+            jet: Jet = Jet.coordinate(u, k) * b + a
+            # No setting leaves the box, whatever rounding says: the root of zero is defined, the root of -1e-17 is not.
+            box = Interval(
+                np.maximum(jet.value.lo, outward(self.region.lower[k], -1)),
+                np.minimum(jet.value.hi, outward(self.region.upper[k], 1)),
+            )
+            values[name] = Jet(box, jet.gradient, jet.hessian)
         for name, p in self.region.eliminated:
             values[name] = _polynomial_jet(p, values)
         out = []
@@ -169,6 +175,12 @@ class SampledFrame(Frame):
                 found = Jet(wide, Interval.of(np.zeros((n, q))), Interval.of(np.zeros((n, q, q))))
             out.append(found)
         return _stacked(out)
+
+
+def outward(value: Fraction, sign: int) -> float:
+    """The double itself, or the next one below (sign -1) or above."""
+    near = float(value)
+    return near if Fraction(near) == value else float(np.nextafter(near, sign * np.inf))
 
 
 def exactly(value: Fraction) -> Interval:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.problem.psd import read_psd
+from convexdesign.regions.defined import check_curve, check_positive, place
 from convexdesign.regions.frame import Frame, SampledFrame
 from convexdesign.regions.generalised import NonlinearCurve
 from convexdesign.regions.model import Curve
@@ -425,9 +425,18 @@ def _expression(region: Region, given: Any, what: str) -> Ratio | None:
         every = region.names + tuple(name for name, _ in region.eliminated)
         top, bottom = parse_ratio(given, every, what)
         gone = dict(region.eliminated)
-        return top.substituted(gone, region.names), bottom.substituted(gone, region.names)
+        return _oriented(region, top.substituted(gone, region.names), bottom.substituted(gone, region.names))
     value = positive(given, what, "give a positive number, or an expression of the settings such as '1 + x**2'")
     return Polynomial.constant(value, region.names), Polynomial.constant(1, region.names)
+
+
+def _oriented(region: Region, top: Polynomial, bottom: Polynomial) -> Ratio:
+    """The same ratio with one below where it is a polynomial, and else with a denominator that is positive somewhere."""
+    if bottom.is_constant:
+        one = Polynomial.constant(1, region.names)
+        return top * Polynomial.constant(1 / bottom.constant_term(), region.names), one
+    x = inner_points(region, 1, np.random.default_rng(0))
+    return (-top, -bottom) if bottom.at(x)[0] < 0 else (top, bottom)
 
 
 def _held(
@@ -462,30 +471,23 @@ def values_of(part: Ratio, x: Floats) -> Floats:
 
 
 def _check(problem: RegionProblem) -> None:
-    """The model spans on the region, and noise and cost are positive at settings drawn from it."""
+    """The model is defined and spans on the region, and noise and cost are positive."""
     curve, region, rng = problem.curve, problem.region, np.random.default_rng(0)
-    x = inner_points(region, max(4 * curve.d, 50), rng) if region.q else np.empty((1, 0))
-    if not isinstance(curve, Curve) and region.q:
-        # Formulas end where something is zero: corners first.
-        corners = np.array(list(islice(product(*zip(region.lower, region.upper)), 64)), dtype=float)
-        x = np.vstack([corners[region.inside(corners)], x])
+    check_curve(curve)
     for name, part in (("noise_variance", problem.noise), ("costs", problem.cost)):
-        if part is None:
-            continue
-        values = values_of(part, x)
-        bad = np.flatnonzero(~(values > 0))
-        if bad.size:
+        if part is not None:
+            check_positive(region, part, name)
+    x = inner_points(region, max(4 * curve.d, 50), rng) if region.q else np.empty((1, 0))
+    for name, part in (("noise_variance", problem.noise), ("costs", problem.cost)):
+        # Where the polynomials have too many coefficients for a proof.
+        bad = np.empty(0) if part is None else np.flatnonzero(~(values_of(part, x) > 0))
+        if part is not None and bad.size:
             k = int(bad[0])
-            place = ", ".join(f"{factor} = {x[k, j]:g}" for j, factor in enumerate(region.names))
-            raise InputError(f"{name} is {values[k]:g} at {place}; it must be positive everywhere in the region")
+            raise InputError(
+                f"{name} is {values_of(part, x)[k]:g} at {place(region, x[k])}; it must be positive everywhere in the region"
+            )
     pieces = len(region.pieces)
     F = np.vstack([curve.rows(piece, x) for piece in range(pieces)])
-    bad = np.flatnonzero(~np.isfinite(F).all(axis=1))
-    if bad.size:
-        k = int(bad[0]) % len(x)
-        place = ", ".join(f"{factor} = {x[k, j]:g}" for j, factor in enumerate(region.names))
-        term = curve.terms[int(np.argmin(np.isfinite(F[bad[0]])))]
-        raise InputError(f"the derivative by {term} is not defined at {place}; leave such settings out of the region")
     size = np.abs(F).max(axis=0)
     if not size.all():
         raise InputError(f"the term {curve.terms[int(np.argmin(size))]} is zero everywhere in the region; leave it out")

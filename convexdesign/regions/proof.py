@@ -8,6 +8,7 @@ Chebyshev polynomials has coefficients of sum one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,9 +28,14 @@ __all__ = ["RegionProver", "Relaxation", "SensitivityBound"]
 
 # Coefficients below this share of all are rounding, and do not decide which signs may be split off.
 ROUNDED = 1e-12
+# Seconds of a relaxation for each unit of its `work`, to a factor of two, until one is solved and its own seconds are known:
+# python benchmarks/relaxation_seconds.py
+PACE = 1.2e-6
 # A cone of more rows than this takes minutes.
 LARGEST_CONE = 170
 LARGEST_PROGRAM = 250_000
+# Smaller relaxations take no time that says anything of larger ones.
+MEASURABLE = 5000
 Coefficients = dict[Exponents, float]
 
 
@@ -66,6 +72,7 @@ class RegionProver:
         self.plain = top.is_constant
         self.least = float(top.constant_term()) if self.plain else 0.0
         self.programs: dict[object, SumOfSquaresProgram] = {}
+        self.pace = PACE
 
     @cached_property
     def halves(self) -> tuple[RegionProver, RegionProver]:
@@ -128,17 +135,26 @@ class RegionProver:
     ) -> Bound | None:
         """The proven bound of one relaxation, or None where it is too large or the solver has nothing."""
         program = self._program(p, relaxation)
-        if program is None:
+        # Without a positive lower bound on the price's numerator nothing is proven of a ratio.
+        if program is None or not self.positive() > 0:
             return None
         # A power of two brings p to the size of the price, and rounds nothing.
         share = max(p.values(), key=abs) / max(self.top.values(), key=abs)
         scale = 2.0 ** -round(float(np.log2(abs(share))))
         p = {key: scale * value for key, value in p.items()}
+        started = time.perf_counter()
         found = program.solve(p, self.top, time_limit=time_limit)
         if found is None:
             return None
+        if program.work > MEASURABLE:
+            self.pace = (time.perf_counter() - started) / program.work
         value = program.repaired(found, p, self.top, scale * charge, self.positive())
         return Bound(value / scale, found.nu, found.degree, found.squares, found.keys, found.moments)
+
+    def expected_seconds(self, p: Coefficients, relaxation: Relaxation) -> float:
+        """About how long a relaxation would take, whether or not it is small enough to be tried."""
+        self._program(p, relaxation)
+        return self.pace * self.programs[self._name(p, relaxation)].work
 
     def positive(self) -> float:
         """A proven lower bound on the price's numerator over the region."""
@@ -160,14 +176,18 @@ class RegionProver:
         return -np.inf
 
     def _program(self, p: Mapping[Exponents, float], relaxation: Relaxation) -> SumOfSquaresProgram | None:
-        whole = sum(abs(value) for value in p.values())
-        support = sorted({*(key for key, value in p.items() if abs(value) > ROUNDED * whole), *self.top})
-        name = (tuple(support), relaxation)
+        name = self._name(p, relaxation)
         if name not in self.programs:
             domain = Domain(self.region.q, tuple(self.constraints(relaxation)))
-            self.programs[name] = SumOfSquaresProgram(domain, support, relaxation.degree, LARGEST_CONE, LARGEST_PROGRAM)
+            self.programs[name] = SumOfSquaresProgram(domain, name[0], relaxation.degree, LARGEST_CONE, LARGEST_PROGRAM)
         program = self.programs[name]
         return program if program.blocks else None
+
+    def _name(self, p: Mapping[Exponents, float], relaxation: Relaxation) -> tuple[tuple[Exponents, ...], Relaxation]:
+        """What programs are kept under: the exponents that decide which signs may be split off, and the relaxation."""
+        whole = sum(abs(value) for value in p.values())
+        support = sorted({*(key for key, value in p.items() if abs(value) > ROUNDED * whole), *self.top})
+        return tuple(support), relaxation
 
     def constraints(self, relaxation: Relaxation) -> list[dict[Exponents, Fraction]]:
         """The inequalities of the region, the sides of its box, and products of any two of these."""

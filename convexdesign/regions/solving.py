@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def solve_over_region(
     best: RegionDesign | None = None
     rounds = 0
     while True:
+        began = time.perf_counter()
         found = search.refined(found, tol, deadline, extra)
         certificate, missed = certified(search, prover, found, tol, deadline)
         design = assembled(stated, found, certificate, tol, started, deadline)
@@ -62,9 +64,16 @@ def solve_over_region(
         if design.status is Status.CERTIFIED or missed is None or rounds > REFUTED or time.perf_counter() > deadline:
             break
         extra = missed
+    stopped = missed is not None or best.status is Status.TIME_LIMIT
+    if best.status is not Status.CERTIFIED and np.isnan(best.certificate.next_seconds) and stopped:
+        # What stopped were the rounds or the clock: the next step is one more round, of the search and of the proof.
+        further = time.perf_counter() - began
+        best = replace(best, certificate=replace(best.certificate, next_seconds=further))
     if best.status is not Status.CERTIFIED:
+        further = best.certificate.next_seconds
+        later = "" if np.isnan(further) else f"; the next step would take about {further:.2g} s"
         warnings.warn(
-            f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}",
+            f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}{later}",
             ConvergenceWarning,
             stacklevel=3,
         )

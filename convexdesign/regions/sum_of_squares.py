@@ -102,12 +102,21 @@ class SumOfSquaresProgram:
         cones: list[tuple[Mapping[Exponents, Fraction], Indices]] = []
         for g in (one, *domain.constraints):
             room = (degree - max(sum(key) for key in g)) // 2
-            if room < 0 or comb(q + room, room) > 50 * largest_cone:
+            if room < 0:
                 continue
+            if comb(q + room, room) > 50 * largest_cone:
+                self.largest, self.entries, self.work = (
+                    comb(q + room, room),
+                    most_entries + 1,
+                    comb(q + room, room) ** 4 // 4,
+                )
+                return
             basis = exponents(q, room)
             cones.extend((g, basis[group]) for group in _classes(basis, lattice))
-        self.largest = max(len(basis) for _, basis in cones)
-        self.entries = sum(len(basis) * (len(basis) + 1) // 2 for _, basis in cones)
+        sizes = [len(basis) * (len(basis) + 1) // 2 for _, basis in cones]
+        self.largest = max((len(basis) for _, basis in cones), default=0)
+        # What a solver's time grows with, about: the squares of the entries of each cone.
+        self.entries, self.work = sum(sizes), sum(size**2 for size in sizes)
         if self.largest > largest_cone or self.entries > most_entries:
             return
         for g, basis in cones:

@@ -16,9 +16,10 @@ import numpy as np
 from convexdesign.errors import InputError
 from convexdesign.extras import needed
 from convexdesign.regions.intervals import UNARY, Interval, Jet
+from convexdesign.regions.polynomial import Polynomial
 from convexdesign.typing import Floats
 
-__all__ = ["Node", "gradient_by", "number", "parse", "variable"]
+__all__ = ["Node", "as_tree", "gradient_by", "number", "parse", "variable"]
 
 LONGEST = 5000
 LARGEST_POWER = 64
@@ -127,6 +128,20 @@ def _jets(node: Node, values: Mapping[str, Any], known: dict[int, Any]) -> Any:
             out = inner.chained(UNARY[kind](inner.value)) if isinstance(inner, Jet) else UNARY[kind](inner)[0]
     known[id(node)] = out
     return out
+
+
+def as_tree(p: Polynomial) -> Node:
+    """A polynomial of the factors as a tree; a constant too depends on the settings, by zero times the first."""
+    terms: list[Node] = []
+    for key, value in p.terms.items():
+        node = number(value)
+        for name, power in zip(p.names, key):
+            if power:
+                node = times(node, Node("power", (variable(name),), power))
+        terms.append(node)
+    if p.names and (p.is_constant or not terms):
+        terms.append(times(number(0), variable(p.names[0])))
+    return Node("+", tuple(terms)) if terms else number(0)
 
 
 # ------------------------------------------------------------------------ text

@@ -18,6 +18,7 @@ from convexdesign.arguments import numeric, shown
 from convexdesign.compound.problem import shares
 from convexdesign.errors import InputError
 from convexdesign.problem.continuum import Continuum
+from convexdesign.regions.defined import check_curve
 from convexdesign.regions.generalised import GlmCurve, GlmModel, NonlinearCurve, NonlinearModel, check_region
 from convexdesign.regions.problem import RegionProblem, make_problem
 from convexdesign.regions.region import Region
@@ -124,6 +125,7 @@ class UncertainCurve(Continuum):
             return [first, *(make_problem(curve, kind, options) for curve in self.curves[1:])]
         out = [first]
         for curve in self.curves[1:]:
+            check_curve(curve)
             problem, frame = replace(first, curve=curve), copy(first.frame)
             frame.curve = curve
             problem.__dict__["frame"] = frame

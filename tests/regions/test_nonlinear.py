@@ -129,7 +129,7 @@ WRONG = {
     "function": (lambda: over(cd.Model.nonlinear("a*gamma(x)", {"a": 1}), 0, 1), "calls 'gamma'"),
     "undefined": (
         lambda: D.d_optimal(over(cd.Model.nonlinear("a + b*log(x)", {"a": 1, "b": 1}), 0, 1)),
-        "not defined at x = 0",
+        "not finite at x = 0",
     ),
     "not finite": (lambda: cd.Model.nonlinear("a*x", {"a": np.inf}), "finite"),
     "both": (lambda: over(cd.Model.nonlinear("a*x", {"a": 1, "x": 2}), 0, 1), "parameter and a factor"),
