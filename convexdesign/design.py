@@ -482,9 +482,9 @@ class Design:
         >>> import convexdesign as cd
         >>> table = cd.solve(cd.DesignProblem.d_optimal([[1.0, 0.0], [0.0, 1.0]])).table()
         >>> print("\\n".join(str(table).splitlines()[-3:]))
-        arm    weight
-        0    0.500000
-        1    0.500000
+        arm      weight
+        arm 0  0.500000
+        arm 1  0.500000
         """
         criterion = self.problem.criterion
         side = "upper bound" if criterion.maximised else "lower bound"

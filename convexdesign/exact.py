@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from convexdesign.aliasing import rank_note
 from convexdesign.arguments import choice, generator, positive, real, shown
 from convexdesign.arms.groups import grouped, repeat_per_response
-from convexdesign.arms.labels import in_order
+from convexdesign.arms.labels import in_order, keys_of
 from convexdesign.arms.read import column_or_numbers
 from convexdesign.certificate import DualCertificate, vector_bound
 from convexdesign.criteria import oracle_of
@@ -146,7 +146,7 @@ class ExactDesign:
         """
         import pandas
 
-        arms = [self.problem.arm_name(int(i)) for i in self.support]
+        arms = keys_of(self.problem.arms.names, self.support)
         return pandas.DataFrame({"arm": arms, "count": self.counts[self.support]})
 
     def run_sheet(self, seed: int | None = 0, *, blocks: str | ArrayLike | None = None) -> pandas.DataFrame:
@@ -250,9 +250,9 @@ class ExactDesign:
         criterion   log det -1.386294
         efficiency  at least 1.000000
         -----------------------------
-        arm  count
-        0        2
-        1        2
+        arm    count
+        arm 0      2
+        arm 1      2
         """
         name, value = self.problem.criterion.value_name, self.value
         after = f"{self.max_variance:.7g} after all pulls" if self.problem.criterion.by_target else f"{value:.7g}"

@@ -18,7 +18,7 @@ from convexdesign.typing import Counts
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["counts_of_runs", "described", "sheet_of"]
+__all__ = ["counts_of_runs", "sheet_of"]
 
 
 # Columns of a run sheet that are no factors.
@@ -77,15 +77,6 @@ def _settings(problem: DesignProblem) -> dict[str, Any]:
     values = np.asarray(problem.stated.arms.values if hasattr(problem.stated.arms, "values") else problem.stated.arms)
     columns = problem.rows.columns or tuple(f"x{k + 1}" for k in range(values.shape[1]))
     return {str(name): values[:, k].tolist() for k, name in enumerate(columns)}
-
-
-def described(problem: DesignProblem, arm: int) -> str:
-    """An arm in words: its settings where the arms were made of some, else its name or number."""
-    table = problem.rows.settings
-    if table is not None:
-        factors = problem.rows.matrix.spec.factors
-        return ", ".join(f"{name} = {table[name].iloc[arm]}" for name in table.columns if name in factors)
-    return problem.arm_name(arm) if problem.arms.names is not None else f"arm {arm}"
 
 
 def _blocks(problem: DesignProblem, settings: dict[str, Any], blocks: str | ArrayLike | None) -> list[Any] | None:

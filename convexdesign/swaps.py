@@ -10,7 +10,6 @@ from convexdesign.criteria import oracle_of
 from convexdesign.criteria.swap_tables import swap_table
 from convexdesign.exact import per_pull
 from convexdesign.problem import Canonical
-from convexdesign.runs import described
 from convexdesign.typing import Counts
 
 __all__ = ["Swap", "best_swaps"]
@@ -70,5 +69,5 @@ def best_swaps(canonical: Canonical, counts: Counts, k: int = 3) -> list[Swap]:
         o, i = int(used[at // index.size]), int(index[at % index.size])
         factor = table.value / float(phi.flat[at])
         if factor > 1.0 + 1e-9 and o != i:
-            swaps.append(Swap(o, i, (described(canonical.given, o), described(canonical.given, i)), factor))
+            swaps.append(Swap(o, i, (canonical.given.arm_name(int(o)), canonical.given.arm_name(int(i))), factor))
     return swaps

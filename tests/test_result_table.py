@@ -61,7 +61,9 @@ def test_a_design_and_its_verification_have_frames_alike():
     frame = cd.verify(problem, design.weights).to_frame()
     mine = design.to_frame()
     used = mine[mine.weight > 0]
-    assert frame.arm.tolist() == [str(arm) for arm in used.arm]
+    assert frame.arm.tolist() == used.arm.tolist()
+    plan = design.round(12)
+    assert plan.to_frame().arm.tolist() == plan.support.tolist()
     np.testing.assert_allclose(frame.weight, used.weight)
     table = cd.verify(problem, design.weights).table()
     assert dict(table.facts)["efficiency"].startswith("between")

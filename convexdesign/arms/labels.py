@@ -25,8 +25,10 @@ __all__ = [
     "default_names",
     "in_order",
     "index_labels",
+    "keys_of",
     "order_of",
     "place_of_term",
+    "spoken",
 ]
 
 
@@ -60,6 +62,21 @@ def default_names(columns: Sequence[str]) -> bool:
     first = 1 if GENERATED[0].fullmatch(columns[0]) else 0
     stem = "x" if first else "column_"
     return list(columns) == [f"{stem}{k + first}" for k in range(len(columns))]
+
+
+def keys_of(names: Sequence[str] | None, indices: Indices) -> list[Any]:
+    """What arms are called in tables that are read on: their names, or without any their numbers from 0."""
+    return [int(i) if names is None else names[i] for i in indices]
+
+
+def spoken(names: Sequence[str]) -> str:
+    """Names of arms in a sentence; those without names of their own are called "arm 3" already.
+
+    >>> spoken(["left", "up"]), spoken(["arm 3"])
+    ('arms left, up', 'arm 3')
+    """
+    listed = ", ".join(names)
+    return listed if names[0].startswith("arm ") else f"{'arm' if len(names) == 1 else 'arms'} {listed}"
 
 
 def place_of_term(name: str, columns: Sequence[str]) -> int | None:

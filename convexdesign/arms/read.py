@@ -83,6 +83,18 @@ class LabelledVectors:
         found = settings_of(self.matrix)
         return found if found is not None and len(found) == self.n else None
 
+    def described(self, index: int) -> str:
+        """A vector without a name in words: "a=-1, b=2", of the factors it was made of, or "arm 3"."""
+        table = self.settings
+        if table is None:
+            return f"arm {index}"
+        factors = [name for name in table.columns if name in self.matrix.spec.factors]
+        row = {name: table[name].iloc[index] for name in factors}
+        return ", ".join(
+            f"{name}={value:.6g}" if isinstance(value, (float, np.floating)) else f"{name}={value}"
+            for name, value in row.items()
+        )
+
     @property
     def vectors(self) -> LabelledVectors:
         """The response vectors x_ik, arm by arm, each with its arm's name: ordinary vectors as they are."""

@@ -48,7 +48,7 @@ def read_settings(
     return spec, out
 
 
-def coded(table: Factors, columns: list[str], path: Path, arms: Path, formula: str | ModelSpec) -> ModelMatrix:
+def coded(table: Factors, columns: list[str], path: Path, arms: Path | str, formula: str | ModelSpec) -> ModelMatrix:
     """The model matrix of the columns of a table; InputError beginning with its file."""
     import pandas as pd
 
@@ -67,22 +67,21 @@ def coded(table: Factors, columns: list[str], path: Path, arms: Path, formula: s
         raise InputError(f"{path}: {error}") from None
 
 
-def read_listed_settings(path: Path, arms: Path, formula: str, dialect: dict[str, Any]) -> Listing | None:
-    """A design that lists settings of the factors in `arms`, coded as they are; None where it lists none of them.
+def read_listed_settings(path: Path, arms: LabelledVectors, dialect: dict[str, Any]) -> Listing | None:
+    """A design that lists settings of the factors that arms were made of, coded as they are; None where it lists none.
 
     Its other columns stay as they are: weights or counts, and names.
     """
     from convexdesign.matching import Listing
     from convexdesign.tables.factors import read_factors
 
-    all_settings = read_factors(arms, **dialect)
+    if arms.settings is None:
+        return None
+    spec, columns = arms.matrix.spec, [str(name) for name in arms.settings.columns]
     listed = read_factors(path, **dialect, unique=False)
-    columns = list(all_settings.columns)
     if not any(column in listed.columns for column in columns):
         return None
-    spec = coded(all_settings, columns, arms, arms, formula).spec
-    assert spec is not None
-    matrix = coded(listed, list(spec.factors), path, arms, spec)
+    matrix = coded(listed, list(spec.factors), path, "the table of arms", spec)
     others = {c: column for c, column in listed.columns.items() if c not in columns}
     texts = [c for c, column in others.items() if isinstance(column[0], str)]
     if len(texts) > 1:

@@ -139,10 +139,30 @@ def read_design(
     """The design to judge, as the keyword `weights` or `counts`, from exactly one of two files."""
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of --weights and --counts")
-    name, path = ("weights", weights) if weights is not None else ("counts", counts)
+    name: Literal["weights", "counts"] = "counts" if weights is None else "weights"
+    path = counts if weights is None else weights
     assert path is not None
+    if lists_points(path, problem, stated):
+        return read_matched(problem, path, stated, measure=name)
     with options_advised():
         return {name: _Tables(stated).per_arm(name, path, problem.n_arms, problem.arms.names)}
+
+
+def lists_points(path: Path, problem: DesignProblem, stated: ProblemOptions) -> bool:
+    """Whether a file lists points with how much of each: columns called as coordinates or factors of the arms are in it."""
+    from convexdesign.arms.labels import default_names
+    from convexdesign.matching.listing import LABELS, kind_of
+    from convexdesign.tables.factors import first_line
+
+    rows = problem.stated.arms
+    settings = rows.settings
+    columns = rows.columns or ()
+    called = set(columns) if columns and not default_names(columns) else set()
+    called |= set() if settings is None else set(rows.matrix.spec.factors)
+    head = first_line(path, delimiter=stated.delimiter, encoding=stated.encoding)
+    kinds = [kind_of(name) for name in head if name not in called]
+    points = [name for name in head if name in called and name.lower() not in LABELS]
+    return bool(points) and any(kind is not None for kind in kinds)
 
 
 def read_judged(
@@ -158,9 +178,19 @@ def read_judged(
     """A problem, and the design of it in one of three files; with the design's own points among the arms, if wanted."""
     from convexdesign.matching import OffListError
 
+    problem = read_problem(stated, table=table)
+    listed = listed | {"made_of": problem.stated.arms}
+    one = weights or counts
+    if (
+        design is None
+        and one is not None
+        and (weights is None or counts is None)
+        and lists_points(one, problem, stated)
+    ):
+        listed["measure"] = "counts" if weights is None else "weights"
+        weights, counts, design = None, None, one
     if add_points and design is None:
         raise InputError("--add-points is for the points of a --design; give one, or leave it out")
-    problem = read_problem(stated, table=table)
     try:
         return problem, design_given(problem, stated, weights, counts, design, listed)
     except OffListError as error:
@@ -238,16 +268,20 @@ def read_matched(
     measure: Literal["weights", "counts"] | None = None,
     tol: float = 1e-6,
     normalise: bool = False,
+    made_of: LabelledVectors | None = None,
 ) -> dict[str, Any]:
-    """The design that a file lists by points, settings or names, as the keyword `weights` or `counts`."""
+    """The design that a file lists by points, settings or names, as the keyword `weights` or `counts`.
+
+    made_of: the arms whose settings the file may list, where the problem's own are no longer made of settings alone.
+    """
     from convexdesign.matching import match_design, read_listing
 
     listing = None
     with options_advised():
-        if stated.formula is not None:
+        if made_of is not None or problem.stated.arms.settings is not None:
             from convexdesign.cli.formulas import read_listed_settings
 
-            listing = read_listed_settings(path, Path(stated.source), stated.formula, stated.dialect)
+            listing = read_listed_settings(path, made_of or problem.stated.arms, stated.dialect)
         if listing is None:
             listing = read_listing(path, header=stated.header, **stated.dialect)
     found = match_design(problem, listing, column=column, measure=measure, tol=tol, normalise=normalise)

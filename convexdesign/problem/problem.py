@@ -844,7 +844,7 @@ class DesignProblem:
         return counts if self.costs is None else counts * self.costs
 
     def arm_name(self, index: int) -> str:
-        """What a user calls this arm: its label, or its number.
+        """What a user calls this arm: its label, or the settings it was made of ("a=-1, b=2"), or else "arm 3".
 
         Parameters
         ----------
@@ -856,7 +856,7 @@ class DesignProblem:
         str
             Its name.
         """
-        return str(index) if self.arms.names is None else self.arms.names[index]
+        return self.arms.names[index] if self.arms.names is not None else self.rows.described(index)
 
     def __repr__(self) -> str:
         noise = "" if self.noise_variance is None else ", noise per arm"

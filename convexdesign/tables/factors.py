@@ -16,7 +16,7 @@ from convexdesign.tables.layout import Line
 from convexdesign.tables.table import is_npy
 from convexdesign.tables.text import read_text
 
-__all__ = ["Factors", "read_factors"]
+__all__ = ["Factors", "first_line", "read_factors"]
 
 # Headers of a first column that names the rows and is no factor.
 LABELS = frozenset(["", "name", "label", "arm", "run", "id"])
@@ -65,6 +65,18 @@ def read_factors(
     if is_npy(path):
         raise InputError(f"{path} is an NPY file, whose columns have no names; give the factors as CSV with a header")
     return read_text(path, encoding, lambda text: _read(text, delimiter, decimal, unique, only))
+
+
+def first_line(path: str | PathLike[str], *, delimiter: str | None = None, encoding: str | None = None) -> list[str]:
+    """The cells of a file's first line, whatever they are; none of an NPY file, or where they cannot be told apart."""
+    path = to_path(path)
+    if is_npy(path):
+        return []
+    try:
+        lines = read_text(path, encoding, lambda text: _rows("\n".join(text.lstrip().splitlines()[:2]), delimiter))
+    except InputError:
+        return []
+    return [cell.strip() for cell in lines[0].cells] if lines else []
 
 
 def _read(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.arms.labels import spoken
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.derivatives import Derivatives
 from convexdesign.evaluation import OUTSIDE_TOLERANCE, Evaluation, evaluate
@@ -68,7 +69,7 @@ class Improvement:
     def __repr__(self) -> str:
         more = f" and {len(self.arms) - 1} more" if len(self.arms) > 1 else ""
         return (
-            f"Improvement(arm {self.name}{more}: derivative {self.derivative:.6g}; moving a share of {self.share:.3g} "
+            f"Improvement({spoken([self.name])}{more}: derivative {self.derivative:.6g}; moving a share of {self.share:.3g} "
             f"gives {self.value:.8g}, a gain of {self.gain:.3g})"
         )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from convexdesign.arms.labels import spoken
 from convexdesign.decimals import above, at_least, at_most, below
 
 if TYPE_CHECKING:
@@ -96,12 +97,11 @@ def whole_numbers(v: Verification) -> list[tuple[str, str]]:
 
 def move(step: Improvement, value_name: str, value: float) -> str:
     """What an improvement asks for and what it is worth."""
-    arms = ", ".join(step.names[:NAMED]) + (f" and {len(step.names) - NAMED} more" * (len(step.names) > NAMED))
-    noun = "arm" if len(step.arms) == 1 else "arms"
+    arms = spoken(step.names[:NAMED]) + (f" and {len(step.names) - NAMED} more" * (len(step.names) > NAMED))
     missing = f"{step.targets[0]} is not measured; " if step.gain == np.inf and step.targets else ""
     if step.gain == 0:
-        return f"none found: moving effort to {noun} {arms} has the derivative {step.derivative:.3g}"
+        return f"none found: moving effort to {arms} has the derivative {step.derivative:.3g}"
     return (
-        f"{missing}moving {100 * step.share:.3g} % of the effort to {noun} {arms} changes the {value_name} from "
+        f"{missing}moving {100 * step.share:.3g} % of the effort to {arms} changes the {value_name} from "
         f"{value:.6g} to {step.value:.6g} (derivative {step.derivative:.6g})"
     )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.aliasing import rank_note
 from convexdesign.arguments import real, shown, whole_at_least
+from convexdesign.arms.labels import keys_of
 from convexdesign.arms.read import read_vector
 from convexdesign.certificate import Certificate
 from convexdesign.design import Design
@@ -468,7 +469,7 @@ class Verification:
         import pandas
 
         support = np.flatnonzero(self.weights)
-        arms = [self.problem.arm_name(int(i)) for i in support]
+        arms = keys_of(self.problem.arms.names, support)
         return pandas.DataFrame({"arm": arms, "weight": self.weights[support]})
 
     def _repr_html_(self) -> str:

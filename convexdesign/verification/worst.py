@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from convexdesign.arms.labels import keys_of
 from convexdesign.arms.source import largest
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.derivatives import outside_range
@@ -61,7 +62,7 @@ def worst_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int) ->
         index, derivatives = _missing_arms(canonical, weights, at, k)
     variances = _own_variances(canonical, at, index)
     variances[outside_range(canonical, at)[index]] = np.inf
-    names = [problem.arm_name(int(i)) for i in index]
+    names = keys_of(problem.arms.names, index)
     columns = {"arm": names, "weight": weights[index], "variance": variances, "derivative": derivatives}
     return pandas.DataFrame(columns, index=pandas.Index(index, name="index"))
 

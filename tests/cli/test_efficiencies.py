@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 
@@ -110,3 +111,32 @@ def test_criteria_are_chosen_and_one_out_of_reach_is_said(cli, identity, tmp_pat
     assert by_name["E"]["efficiency_interval"] == [0.0, 1.0]
     assert "GB of memory" in by_name["E"]["note"]
     assert by_name["A"]["efficiency"] == pytest.approx(0.64, abs=1e-5)
+
+
+CORNERS_AND_CENTRE = "a,b,count\n1,1,3\n0,0,2\n-1,-1,3\n1,-1,3\n-1,1,3\n"
+
+
+@pytest.mark.parametrize("option", ["--counts", "--design"])
+def test_a_list_of_settings_is_read_by_its_columns(cli, tmp_path, option):
+    """Three runs at each corner and two at the centre of 14: sum a^2 = 12, so each is (12/14)^(2/3) D-efficient."""
+    path = tmp_path / "grid.csv"
+    path.write_text("a,b\n" + "".join(f"{a},{b}\n" for a in (0, -1, 1) for b in (1, 0, -1)))
+    given = written(tmp_path, CORNERS_AND_CENTRE)
+    result = cli("efficiencies", path, option, given, "--formula", "1 + a + b", "--criteria", "D", "--json")
+    assert result.code == 0, result.err
+    (row,) = json.loads(result.out)["efficiencies"]
+    assert row["efficiency"] == pytest.approx((12 / 14) ** (2 / 3), abs=1e-6)
+
+
+def test_a_column_of_settings_is_never_taken_for_indices(cli, tmp_path):
+    """One factor with levels 2, 1, 0 in this order: counts stand beside levels, not beside the numbers of arms."""
+    path = tmp_path / "levels.csv"
+    path.write_text("dose\n2\n1\n0\n")
+    given = written(tmp_path, "dose,count\n0,4\n1,1\n2,1\n")
+    words = ("verify", path, "--problem", "g-optimal", "--formula", "1 + dose", "--counts", given, "--json")
+    found = json.loads(cli(*words).out)
+    assert found["value"] == pytest.approx(np.max([x @ np.linalg.solve(MOMENTS, x) for x in LEVELS]), rel=1e-9)
+
+
+LEVELS = np.array([[1.0, 2.0], [1.0, 1.0], [1.0, 0.0]])
+MOMENTS = LEVELS.T @ np.diag([1 / 6, 1 / 6, 4 / 6]) @ LEVELS

@@ -39,7 +39,7 @@ def test_the_move_is_to_the_best_arm_and_worth_what_it_says(name):
     v = cd.verify(problem, weights=w)
     step, table = v.improvement(share=0.02), v.worst_arms(1)
     assert step.arms == (table.index[0],)
-    assert step.name == str(step.arm)
+    assert step.name == f"arm {step.arm}"
     assert step.derivative == pytest.approx(table["derivative"].iloc[0], rel=1e-12)
     assert np.array_equal(step.toward, np.eye(9)[step.arm])
     assert 0 < step.share <= 0.02
