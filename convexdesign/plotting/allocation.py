@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, finished, legend_columns
+from convexdesign.plotting.canvas import axes_or_new, finished, legend_over, letters, name_rows
 from convexdesign.plotting.palette import INK, OKABE_ITO, series_colour
 from convexdesign.typing import Floats
 
@@ -136,9 +136,9 @@ def plot_allocation(
     ax = axes_or_new(ax, (7.0, 1.3 + 0.32 * max(len(data.names), 4)))
     bars = ax.barh(np.arange(len(data.names)), 100 * data.weights, height=0.72, color=OKABE_ITO["blue"])
     label_bars(ax, bars, data.weights)
-    room_for_bars(ax, data.names, data.weights)
+    beside = room_for_bars(ax, data.names, data.weights)
     note = hidden_note(data.hidden, f"{percent(data.hidden_weight)} of {share_of} together")
-    return finished(ax, f"share of {share_of} (%){note}", "arm", grid="x", title=title)
+    return finished(ax, f"share of {share_of} (%){note}", "arm", grid="x", title=title, beside=beside)
 
 
 def largest(weights: Floats, most: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -186,12 +186,18 @@ def label_bars(ax: Axes, bars: Any, weights: Floats) -> None:
     ax.bar_label(bars, [percent(w) for w in weights], padding=4, color=INK, fontsize="small")
 
 
-def room_for_bars(ax: Axes, names: Sequence[str], weights: Floats) -> None:
-    """Name the rows from the top down; start the axis at zero and leave room on the right for the numbers."""
-    ax.set_yticks(np.arange(len(names)), names)
+def room_for_bars(ax: Axes, names: Sequence[str], weights: Floats) -> int:
+    """Name the rows from the top down; start the axis at zero and leave room on the right for the numbers.
+
+    Returns how many letters the names take.
+    """
+    beside = name_rows(ax, np.arange(len(names)).tolist(), names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     most = float(weights.max(initial=0.0))
-    ax.set_xlim(0, 115 * most if most > 0 else 1)
+    # As many letters as "12.3 %" beside the longest bar.
+    share = min(8.0 / max(letters(ax) - beside - 3, 12), 0.5)
+    ax.set_xlim(0, 100 * most / (1.0 - share) if most > 0 else 1)
+    return beside
 
 
 def hidden_note(hidden: int, amount: str) -> str:
@@ -326,10 +332,8 @@ def plot_comparison(
         bars = ax.barh(at, 100 * data.weights[j], height=0.9 * height, color=series_colour(j), label=label)
         if k * len(rows) <= 36:  # more numbers than that are noise
             label_bars(ax, bars, data.weights[j])
-    room_for_bars(ax, data.names, data.weights)
+    beside = room_for_bars(ax, data.names, data.weights)
     note = hidden_note(data.hidden, f"at most {percent(data.hidden_weight)} of the {share_of} of any one design")
     # Above the bars, where it can hide none of them.
-    columns = legend_columns(data.designs, room=62 - max(map(len, data.names)))
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, borderaxespad=0.2)
-    pad = 12 + 18 * -(-k // columns)
-    return finished(ax, f"share of {share_of} (%){note}", "arm", grid="x", title=title, pad=pad)
+    pad = legend_over(ax, beside)
+    return finished(ax, f"share of {share_of} (%){note}", "arm", grid="x", title=title, pad=pad, beside=beside)

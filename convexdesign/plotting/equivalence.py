@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from convexdesign.arms.groups import repeat_per_response, sum_per_arm
 from convexdesign.arms.read import read_groups
 from convexdesign.errors import InputError
 from convexdesign.plotting.allocation import arm_names, checked_weights
-from convexdesign.plotting.canvas import axes_or_new, finished, legend_columns, name_arms
+from convexdesign.plotting.canvas import axes_or_new, finished, inches, legend_over, name_arms
 from convexdesign.plotting.palette import INK, OKABE_ITO
 from convexdesign.typing import Floats
 
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["EquivalenceData", "equivalence_data", "plot_equivalence", "plot_unmeasured", "sensitivity"]
 
 
-# Names that fit beneath an inch of the axis; small letters that fit above one; and a legend above the axes.
+# Names that fit beneath an inch of the axis.
 NAMES_PER_INCH = 3.45
-LETTERS_PER_INCH = 13.5
-LEGEND: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "frameon": False}
 
 
 @dataclass(frozen=True)
@@ -208,13 +206,8 @@ def plot_equivalence(
         label="arms measured (area: weight)",
     )
     ax.set_ylim(0, 1.15 * max(data.bound, float(data.sensitivity.max())))
-    # Small, since a legend wider than the figure would leave no room for the axes.
-    labelled = ax.get_legend_handles_labels()[1]
-    columns = legend_columns(labelled, room=int(LETTERS_PER_INCH * _inches(ax)))
-    ax.legend(ncols=columns, fontsize="small", columnspacing=1.2, handletextpad=0.5, **LEGEND)
-    rows = -(-len(labelled) // columns)
     arms = None if positions is not None else labels
-    return _with_arms(ax, data.positions, arms, xlabel, ylabel, title, pad=12 + 18 * rows)
+    return _with_arms(ax, data.positions, arms, xlabel, ylabel, title)
 
 
 def plot_unmeasured(
@@ -261,7 +254,6 @@ def plot_unmeasured(
     ax.scatter(x[~measured], s[~measured], s=26, color=OKABE_ITO["sky"], label="other arms")
     ax.scatter(x[measured], s[measured], s=30 + 300 * w[measured], color=OKABE_ITO["vermillion"], label="arms measured")
     ax.set_ylim(-0.05, 1.1)
-    ax.legend(ncols=2, **LEGEND)
     xlabel = "arm" if positions is None else "position of the arm"
     return _with_arms(ax, x, None if positions is not None else labels, xlabel, "share that is not measured", title)
 
@@ -284,22 +276,11 @@ def _with_arms(
     xlabel: str,
     ylabel: str,
     title: str | None,
-    pad: float = 30,
 ) -> Axes:
     """Name the arms on the axis where there is room for their names, and finish."""
-    if names is not None and len(names) <= NAMES_PER_INCH * _inches(ax):
+    if names is not None and len(names) <= NAMES_PER_INCH * inches(ax):
         name_arms(ax, x.tolist(), names)
-    return finished(ax, xlabel, ylabel, grid="y", title=title, pad=pad)
-
-
-def _inches(ax: Axes) -> float:
-    """The width that the axes may take, in inches."""
-    figure: Any = ax.figure
-    if figure is None:
-        return 7.0
-    columns = ax.get_subplotspec()
-    share = 1.0 if columns is None else len(columns.colspan) / columns.get_gridspec().ncols
-    return float(figure.figure.get_figwidth()) * share  # of a subfigure, the figure that holds it
+    return finished(ax, xlabel, ylabel, grid="y", title=title, pad=legend_over(ax))
 
 
 def excess_text(excess: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, finished, ticks_between
+from convexdesign.plotting.canvas import axes_or_new, finished, mark_apart, ticks_between
 from convexdesign.plotting.palette import GREY, series_colour
 from convexdesign.typing import Floats
 
@@ -126,8 +126,7 @@ def plot_rounds(
     if last > FEW_ROUNDS * start:
         ax.set_xscale("symlog", linthresh=start, linscale=0.5)
         marks = [0.0, *ticks_between(start, last, most=6)]
-        ax.set_xticks(marks, [f"{v:,.6g}" for v in marks])
-        ax.set_xticks([], minor=True)
+        mark_apart(ax, marks, [f"{v:,.6g}" for v in marks])
     else:
         ax.xaxis.set_major_formatter("{x:,.6g}")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, finished, legend_columns, name_arms
+from convexdesign.plotting.canvas import SMALL, axes_or_new, finished, legend_over, letters, name_arms, name_rows
 from convexdesign.plotting.palette import GREY, INK, LINE_STYLES, series_colour
 
 if TYPE_CHECKING:
@@ -68,15 +68,16 @@ def plot_correlation(
     most = max(1.0, float(np.nanmax(np.abs(values), initial=0.0)))
     drawn = ax.imshow(np.ma.masked_invalid(values), cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
     ax.set_facecolor("#D9D9D9")
-    if max(values.shape) <= MOST_WRITTEN:
+    beside = name_rows(ax, range(len(rows)), rows)
+    # Six letters a cell, of what names and the scale of colours leave.
+    if max(values.shape) <= MOST_WRITTEN and 6 * len(names) <= 0.8 * letters(ax, SMALL) - beside:
         for (i, j), value in np.ndenumerate(values):
             colour = "white" if abs(value) > 0.6 * most else INK
-            text = "" if np.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00")
+            text = "" if np.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
             ax.text(j, i, text, ha="center", va="center", color=colour, fontsize="small")
-    finished(ax, "term", "term", grid="both", title=title)
+    finished(ax, "term", "term", grid="both", title=title, beside=beside)
     ax.grid(False)
     name_arms(ax, range(len(names)), list(names))
-    ax.set_yticks(range(len(rows)), rows)
     ax.figure.colorbar(drawn, ax=ax, shrink=0.8)
     return ax
 
@@ -128,6 +129,5 @@ def plot_fraction_of_design_space(
     ax.axvline(0.5, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(bottom=0.0)
-    if len(curves) > 1:
-        ax.legend(loc="lower right", ncols=legend_columns(list(curves)), frameon=False)
-    return finished(ax, "fraction of the points", "prediction variance at most", grid="both", title=title)
+    pad = legend_over(ax) if len(curves) > 1 else None
+    return finished(ax, "fraction of the points", "prediction variance at most", grid="both", title=title, pad=pad)

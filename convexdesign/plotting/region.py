@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, finished
-from convexdesign.plotting.palette import GREY, INK, LINE_STYLES, MARKERS, OKABE_ITO, series_colour
+from convexdesign.plotting.canvas import axes_or_new, finished, legend_over
+from convexdesign.plotting.palette import INK, LINE_STYLES, MARKERS, OKABE_ITO, series_colour
 from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
@@ -192,8 +192,7 @@ def _curve(data: RegionData, ax: Axes, title: str | None) -> Axes:
     _markers(data, ax, data.points[:, 0], data.heights)
     low = 0.0 if data.sensitivity is None else float(np.nanmin(data.sensitivity))
     ax.set_ylim(min(0.0, low), 1.18 * data.most)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
-    return finished(ax, data.factors[0], "sensitivity", grid="y", title=title, pad=26)
+    return finished(ax, data.factors[0], "sensitivity", grid="y", title=title, pad=legend_over(ax))
 
 
 def _surface(data: RegionData, ax: Axes, title: str | None) -> Axes:
@@ -211,9 +210,8 @@ def _surface(data: RegionData, ax: Axes, title: str | None) -> Axes:
     for axis, values in ((ax.set_xlim, data.axes[0]), (ax.set_ylim, data.axes[1])):
         room = 0.06 * float(values[-1] - values[0])
         axis(float(values[0]) - room, float(values[-1]) + room)
-    if len(data.pieces) > 1:
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
-    return finished(ax, data.factors[0], data.factors[1], grid="both", title=title, pad=26)
+    pad = legend_over(ax) if ax.get_legend_handles_labels()[1] else None
+    return finished(ax, data.factors[0], data.factors[1], grid="both", title=title, pad=pad)
 
 
 def _crosses(design: Any, data: RegionData, runs: tuple[Any, Floats], ax: Axes) -> None:
@@ -246,5 +244,12 @@ def _markers(data: RegionData, ax: Axes, x: Floats, y: Floats) -> None:
     if data.counts is not None:
         for a, b, count in zip(x, y, data.counts):
             ax.annotate(
-                str(int(count)), (a, b), xytext=(7, 7), textcoords="offset points", color=GREY, fontsize=8, zorder=4
+                str(int(count)),
+                (a, b),
+                xytext=(8, 8),
+                textcoords="offset points",
+                color=INK,
+                fontsize="small",
+                zorder=4,
+                bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
             )

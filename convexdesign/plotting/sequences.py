@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.errors import InputError
-from convexdesign.plotting.canvas import axes_or_new, finished
-from convexdesign.plotting.palette import series_colour
+from convexdesign.plotting.canvas import axes_or_new, finished, legend_over, mark_apart, ticks_between
+from convexdesign.plotting.palette import LINE_STYLES, OKABE_ITO, series_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_sequences"]
+
+# Up to this many times the first number of results, a plain axis shows all well.
+FEW = 6.0
 
 
 def plot_sequences(
@@ -68,9 +71,19 @@ def plot_sequences(
         known = np.isfinite(ends[0][:, k]) & np.isfinite(ends[1][:, k])
         x, a, b = spent[known], ends[0][known, k], ends[1][known, k]
         ax.fill_between(x, a, b, color=series_colour(k), alpha=0.15, linewidth=0)
-        ax.plot(x, (a + b) / 2.0, color=series_colour(k), linewidth=2, marker="o", markersize=4, label=name)
-    if len(names) > 1:
-        ax.legend(frameon=False)
-    if spent.size > 1:
+        # Colours repeat after the seventh; the next seven are dashed.
+        style = LINE_STYLES[k // len(OKABE_ITO) % len(LINE_STYLES)]
+        shown: dict[str, Any] = {
+            "color": series_colour(k),
+            "linestyle": style,
+            "linewidth": 2,
+            "marker": "o",
+            "markersize": 4,
+        }
+        ax.plot(x, (a + b) / 2.0, label=name, **shown)
+    pad = legend_over(ax) if len(names) > 1 else None
+    if spent.size > 1 and spent.max() > FEW * spent.min() > 0:
         ax.set_xscale("log")
-    return finished(ax, "results", "value", grid="both", title=title)
+        marks = ticks_between(float(spent.min()), float(spent.max()))
+        mark_apart(ax, marks, [f"{v:,.6g}" for v in marks])
+    return finished(ax, "results", "value", grid="both", title=title, pad=pad)

@@ -72,7 +72,7 @@ def simulated_samples(
 
 def draw_complexity(lines: pd.DataFrame, points: pd.DataFrame, ax: Axes) -> Axes:
     """Panel (c): both oracles as lines, simulated algorithms as points with standard errors, logarithmic axes."""
-    from convexdesign.plotting.canvas import tidy
+    from convexdesign.plotting.canvas import finished, legend_over
     from convexdesign.plotting.palette import LINE_STYLES, MARKERS, series_colour
 
     for k, label in enumerate((HETEROSKEDASTIC, HOMOSKEDASTIC)):
@@ -90,11 +90,8 @@ def draw_complexity(lines: pd.DataFrame, points: pd.DataFrame, ax: Axes) -> Axes
         )
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel("kappa = largest / smallest noise variance")
-    ax.set_ylabel("samples")
-    tidy(ax, grid="both")
-    ax.legend(frameon=False)
-    return ax
+    legend_over(ax)
+    return finished(ax, "kappa = largest / smallest noise variance", "samples", grid="both")
 
 
 def run(

@@ -100,7 +100,7 @@ def where_head_is_not_best(data: pd.DataFrame) -> pd.DataFrame:
 
 def draw_figure_2(data: pd.DataFrame, panel: str, ax: Axes | None = None, *, clipped: bool = True) -> Axes:
     """Draw one panel, "a" or "b": average largest error with standard errors, one line an estimator."""
-    from convexdesign.plotting.canvas import axes_or_new, ticks_between, tidy
+    from convexdesign.plotting.canvas import axes_or_new, finished, legend_over, ticks_between
     from convexdesign.plotting.palette import LINE_STYLES, MARKERS, series_colour
 
     ax = axes_or_new(ax, (5.0, 3.8))
@@ -119,15 +119,12 @@ def draw_figure_2(data: pd.DataFrame, panel: str, ax: Axes | None = None, *, cli
     marks = ticks_between(*ax.get_ylim(), most=6)
     ax.set_yticks(marks, [f"{v:g}" for v in marks])
     ax.set_yticks([], minor=True)
-    ax.set_xlabel("pulls" if panel == "a" else "dimension d")
     if panel == "a":
         ax.xaxis.set_major_formatter("{x:,.0f}")
     if panel == "b":
         ax.set_xticks(sorted(set(data[data.panel == "b"].d)))
-    ax.set_ylabel("largest error of a variance")
-    tidy(ax, grid="y")
-    ax.legend(frameon=False)
-    return ax
+    legend_over(ax)
+    return finished(ax, "pulls" if panel == "a" else "dimension d", "largest error of a variance", grid="y")
 
 
 def run(

@@ -64,7 +64,7 @@ def draw_samples(table: pd.DataFrame, experiment: str, ax: Axes) -> Axes:
     """One panel: mean samples with standard errors as horizontal bars, and the lower bound."""
     from matplotlib.ticker import EngFormatter
 
-    from convexdesign.plotting.canvas import ticks_between, tidy
+    from convexdesign.plotting.canvas import finished, mark_apart, name_rows, ticks_between
     from convexdesign.plotting.palette import INK, series_colour
 
     part = table[table["experiment"] == experiment]
@@ -76,14 +76,10 @@ def draw_samples(table: pd.DataFrame, experiment: str, ax: Axes) -> Axes:
     ax.set_xscale("log")
     marks = ticks_between(*ax.get_xlim(), most=5)
     thousands = EngFormatter(sep=" ")
-    ax.set_xticks(marks, [thousands(v) for v in marks])
-    ax.set_xticks([], minor=True)
-    ax.set_yticks(at, part["algorithm"])
+    mark_apart(ax, marks, [thousands(v) for v in marks])
+    beside = name_rows(ax, at.tolist(), part["algorithm"].tolist())
     ax.invert_yaxis()
-    ax.set_xlabel("samples (dashed: lower bound)")
-    ax.set_title(experiment, loc="left")
-    tidy(ax, grid="x")
-    return ax
+    return finished(ax, "samples (dashed: lower bound)", "", grid="x", title=experiment, beside=beside)
 
 
 def run(

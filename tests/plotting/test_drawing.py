@@ -148,7 +148,7 @@ def test_bands_leave_out_what_is_not_known_yet():
 
 def test_correlations_are_written_and_what_has_none_is_left_out():
     ax = plotting.plot_correlation([[1, -0.25], [np.nan, 1]], ["a", "b"])
-    assert [t.get_text() for t in ax.texts] == ["1.00", "-0.25", "", "1.00"]
+    assert [t.get_text() for t in ax.texts] == ["1.00", "\N{MINUS SIGN}0.25", "", "1.00"]
     with pytest.raises(cd.InputError, match=r"matrix has shape \(2, 2\); there are names for \(1, 2\)"):
         plotting.plot_correlation(np.eye(2), ["a", "b"], ["r"])
 

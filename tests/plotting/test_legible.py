@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+import convexdesign as cd
 from convexdesign import plotting
 from convexdesign.plotting.canvas import ticks_between
 from convexdesign.reproduce import figure_1, figure_2, figure_3
@@ -41,6 +42,11 @@ FIGURE_3 = pd.DataFrame(
     }
 )
 GRID = [[a, b] for a in (-1, 0, 1) for b in (20, 30, 40)]
+D = cd.DesignProblem
+LINE = cd.solve(D.d_optimal(cd.Model.polynomial("x", 3).over(cd.Region.box(x=(-1, 1)))))
+DISC = cd.solve(D.d_optimal(cd.Model.polynomial(["a", "b"], 2).over(cd.Region.ball(["a", "b"]))))
+MATERIALS = cd.Region.levels(material=["steel", "brass", "nylon"]) * cd.Region.box(temperature=(20, 180))
+LEVELS = cd.solve(D.a_optimal(cd.Model.formula("1 + material + temperature").over(MATERIALS)))
 NAMES = [f"catalyst {i} at 180 degrees" for i in range(9)]
 
 PICTURES = {
@@ -70,6 +76,40 @@ PICTURES = {
     "figure 2 a": lambda ax: figure_2.draw_figure_2(FIGURE_2, "a", ax),
     "figure 2 b": lambda ax: figure_2.draw_figure_2(FIGURE_2, "b", ax),
     "figure 3": lambda ax: figure_3.draw_samples(FIGURE_3, "one", ax),
+    "as if equal": lambda ax: plotting.plot_comparison(
+        {"heteroskedastic": MANY[:6], "homoskedastic": MANY[6:12]},
+        NAMES[:6],
+        title="Designing as if all noise were equal takes 1.79 times the measurements",
+        ax=ax,
+    ),
+    "convergence": lambda ax: plotting.plot_convergence(
+        {name: ([0, 0.01, 0.1, 1.2], [1, 0.1, 1e-4, 1e-9]) for name in ("multiplicative", "fully corrective", "away")},
+        tol=1e-6,
+        title="Certified gap against seconds",
+        ax=ax,
+    ),
+    "iterations": lambda ax: plotting.plot_convergence(
+        {"vanilla": ([1, 10, 100, 1000], [1, 0.5, 0.2, 0.05]), "away": ([1, 10], [1, 1e-5])},
+        unit="iterations",
+        log_x=True,
+        ax=ax,
+    ),
+    "sequences": lambda ax: plotting.plot_sequences(
+        [100, 300, 900], np.tile([[0.1], [0.3], [0.35]], 9), np.tile([[0.9], [0.6], [0.5]], 9), NAMES, ax=ax
+    ),
+    "one sequence": lambda ax: plotting.plot_sequences([10, 12], [[0.0], [0.4]], [[1.0], [0.6]], ["red"], ax=ax),
+    "correlations": lambda ax: plotting.plot_correlation(
+        np.corrcoef(RNG.normal(size=(9, 40))), [f"catalyst:temperature{i}" for i in range(9)], ax=ax
+    ),
+    "design space": lambda ax: plotting.plot_fraction_of_design_space(
+        {"the plan": np.linspace(0.2, 0.9, 50), "the plan of the vendor": np.linspace(0.3, 1.4, 50)}, ax=ax
+    ),
+    "not measured": lambda ax: plotting.plot_unmeasured(np.linspace(0, 1, 9), MANY[:9], names=NAMES, ax=ax),
+    "one factor": lambda ax: plotting.plot_region_design(LINE, ax=ax),
+    "runs over a line": lambda ax: plotting.plot_region_design(LINE.round(9), ax=ax),
+    "levels": lambda ax: plotting.plot_region_design(LEVELS, title="three materials", ax=ax),
+    "two factors": lambda ax: plotting.plot_region_design(DISC, ax=ax),
+    "runs over a disc": lambda ax: plotting.plot_region_design(DISC.round(9), title="nine runs", ax=ax),
 }
 
 
@@ -77,7 +117,8 @@ def extents(texts, renderer):
     return [(t.get_text(), t.get_window_extent(renderer)) for t in texts if t.get_text().strip() and t.get_visible()]
 
 
-@pytest.mark.parametrize("width", [7.0, 5.0])
+# A page, and a phone held upright.
+@pytest.mark.parametrize("width", [7.0, 3.7])
 @pytest.mark.parametrize("name", PICTURES)
 def test_nothing_overlaps_or_leaves_the_figure(name, width):
     ax = plotting.new_axes((width, 5.0))
