@@ -118,14 +118,29 @@ def evaluated(group: ComponentGroup, Y: Floats, w: Floats) -> GroupState | None:
 
 
 def curvature(group: ComponentGroup, state: GroupState, Y: Floats, share: Floats) -> Floats:
-    """sum_k share_k times the second derivatives of log Phi_k by the weights, (n, n)."""
-    cross = (Y @ state.inverse) @ np.swapaxes(Y, 1, 2)
+    """sum_k share_k times the second derivatives of log Phi_k by the weights, (n, n).
+
+    With z = A^-1/2 y and V'y the derivatives are products such as (z_i'z_j)^2 and z_i'z_j (V'y_i)'(V'y_j), which are inner
+    products of the entries of z_i z_i' and of z_i (V'y_i)': all of them are one product of matrices.
+    """
+    z = Y @ np.linalg.cholesky(state.inverse)
     if group.L is None:
-        return np.asarray(-np.einsum("k,kij->ij", share / group.d, cross**2))
+        return -gram(squares(z), share / group.d)
     image = Y @ state.columns
-    both = image @ np.swapaxes(image, 1, 2)
+    mixed = (z[:, :, :, None] * image[:, :, None, :]).reshape(*z.shape[:2], -1)
     if group.is_determinant:
-        s = state.columns.shape[2]
-        return np.asarray(np.einsum("k,kij->ij", share, s * both**2 - 2.0 * cross * both))
-    own = np.einsum("kii->ki", both)
-    return np.asarray(-2.0 * np.einsum("k,kij->ij", share, cross * both) + np.einsum("k,ki,kj->ij", share, own, own))
+        return gram(squares(image), share * image.shape[2]) - 2.0 * gram(mixed, share)
+    own = np.sum(image**2, axis=2, keepdims=True)
+    return gram(own, share) - 2.0 * gram(mixed, share)
+
+
+def squares(z: Floats) -> Floats:
+    """The entries of zz' for the rows z of (K, n, d), each pair once, with the inner products of the matrices."""
+    j, i = np.tril_indices(z.shape[2])
+    return np.asarray(z[:, :, i] * z[:, :, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
+
+
+def gram(parts: Floats, share: Floats) -> Floats:
+    """sum_k share_k P_k P_k' for P (K, n, m) and share_k >= 0."""
+    flat = np.swapaxes(parts * np.sqrt(share)[:, None, None], 0, 1).reshape(parts.shape[1], -1)
+    return np.asarray(flat @ flat.T)

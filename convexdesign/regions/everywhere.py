@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,8 @@ class Attempt:
             if bound is None:
                 left = min(left, prover.expected_seconds(p, relaxation))
                 continue
+            if not self.enough(bound.value) and not self.hopeless():
+                bound = prover.corrected(p, charge, relaxation, bound, self.wanted, self.found.most)
             if best is None or bound.value < best.value:
                 best = bound
             if self.enough(best.value):
@@ -137,6 +140,12 @@ class Attempt:
             return value
         self.cells += 2
         return min(value, max(self.bound(half, depth + 1) for half in prover.halves))
+
+    @cached_property
+    def wanted(self) -> float:
+        """A bound that is a little less than the largest that suffices."""
+        most = self.found.most
+        return most + 0.9 * (largest_that_suffices(most, self.enough) - most)
 
     def hopeless(self) -> bool:
         """Whether even the largest sensitivity that was found, were it the bound, would not be enough."""

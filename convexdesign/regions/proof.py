@@ -17,6 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
+from convexdesign.regions.correction import corrected
 from convexdesign.regions.frame import Frame, chebyshev_rows
 from convexdesign.regions.polynomial import Exponents, Polynomial
 from convexdesign.regions.region import Region
@@ -31,6 +32,8 @@ ROUNDED = 1e-12
 # Seconds of a relaxation for each unit of its `work`, to a factor of two, until one is solved and its own seconds are known:
 # python benchmarks/relaxation_seconds.py
 PACE = 1.2e-6
+# Squares are corrected where the solver itself was at most this share above what is wanted.
+NEAR = 1e-3
 # A cone of more rows than this takes minutes.
 LARGEST_CONE = 170
 LARGEST_PROGRAM = 250_000
@@ -138,9 +141,7 @@ class RegionProver:
         # Without a positive lower bound on the price's numerator nothing is proven of a ratio.
         if program is None or not self.positive() > 0:
             return None
-        # A power of two brings p to the size of the price, and rounds nothing.
-        share = max(p.values(), key=abs) / max(self.top.values(), key=abs)
-        scale = 2.0 ** -round(float(np.log2(abs(share))))
+        scale = self._scale(p)
         p = {key: scale * value for key, value in p.items()}
         started = time.perf_counter()
         found = program.solve(p, self.top, time_limit=time_limit)
@@ -155,6 +156,25 @@ class RegionProver:
         """About how long a relaxation would take, whether or not it is small enough to be tried."""
         self._program(p, relaxation)
         return self.pace * self.programs[self._name(p, relaxation)].work
+
+    def corrected(
+        self, p: Coefficients, charge: float, relaxation: Relaxation, bound: Bound, wanted: float, most: float
+    ) -> Bound:
+        """The bound, its squares corrected towards the one wanted where that is better; most: the largest p known."""
+        program, scale = self._program(p, relaxation), self._scale(p)
+        if program is None or bound.nu > scale * wanted * (1.0 + NEAR):
+            return bound
+        p = {key: scale * value for key, value in p.items()}
+        found = corrected(program, bound, p, self.top, scale * wanted, scale * (wanted - most))
+        if found is None:
+            return bound
+        value = program.repaired(found, p, self.top, scale * charge, self.positive()) / scale
+        return replace(found, value=value) if value < bound.value else bound
+
+    def _scale(self, p: Coefficients) -> float:
+        """A power of two that brings p to the size of the price, and rounds nothing."""
+        share = max(p.values(), key=abs) / max(self.top.values(), key=abs)
+        return float(2.0 ** -round(float(np.log2(abs(share)))))
 
     def positive(self) -> float:
         """A proven lower bound on the price's numerator over the region."""

@@ -31,7 +31,7 @@ import numpy as np
 from convexdesign.regions.polynomial import Exponents
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["Bound", "Code", "Domain", "Square", "SumOfSquaresProgram", "products"]
+__all__ = ["Bound", "Code", "Coefficients", "Domain", "Square", "SumOfSquaresProgram", "products"]
 
 UNIT = 2.0**-53
 Coefficients = Mapping[Exponents, float]
@@ -187,6 +187,10 @@ class SumOfSquaresProgram:
             keep = level > 0
             squares.append(Square(block.constraint, block.basis, vectors[:, keep] * np.sqrt(level[keep])))
         return Bound(np.nan, float(z[0]), self.degree, tuple(squares), self.code.back(self.keys), y)
+
+    def vector(self, p: Coefficients) -> Floats:
+        """Coefficients in the order of the keys, as far as they have a place there."""
+        return self._vector(p)[0]
 
     def _vector(self, p: Coefficients) -> tuple[Floats, float]:
         """Coefficients in the order of the keys, and the sum of the absolute ones that have no place there."""

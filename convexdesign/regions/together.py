@@ -302,9 +302,12 @@ class TogetherSearch(Search):
         with np.errstate(all="ignore"):
             for family in self.families:
                 h, size = family.at(where, x)
-                columns = [self.columns[k] for k in family.numbers]
-                ends = np.cumsum([0, *(V.shape[1] for V in columns)])[:-1]
-                out += np.sum(np.add.reduceat((h @ np.hstack(columns)) ** 2, ends, axis=1) * size, axis=1)
+                widths = np.array([self.columns[k].shape[1] for k in family.numbers])
+                for width in np.unique(widths):
+                    own = np.flatnonzero(widths == width)
+                    z = h @ np.hstack([self.columns[k] for k in family.numbers[own]])
+                    z = z.reshape(len(x), len(own), width)
+                    out += np.einsum("nkc,nkc,nk->n", z, z, size[:, own])
         return np.where(np.isfinite(out) & self.problem.allowed(x), out, 0.0)
 
     def peaks(self, where: Indices, x: Floats, w: Floats) -> tuple[Indices, Floats, Floats]:
