@@ -176,6 +176,8 @@ class Allowed:
 
     def judged(self, counts: Counts) -> tuple[float, tuple[str, ...]]:
         """By which share of its own room the counts miss a constraint, at most, and the names of those they miss."""
+        if self.is_plain and self.problem.weight_set.is_simplex:
+            return 0.0, ()  # nothing is asked of shares, and a pass over all arms would be most of a rounding
         effort = self.problem.effort(counts.astype(float))
         weights = effort / float(effort.sum())
         W, feasible, rows = self.problem.weight_set, self.feasible(), self._rows()

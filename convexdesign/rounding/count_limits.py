@@ -102,7 +102,9 @@ def limits(
 
 
 def added_up(counts: Counts) -> int:
-    """The exact sum of counts of at least 0, which may be beyond 2^63: the halves of the numbers are summed apart."""
+    """The exact sum of counts of at least 0; where it may be beyond 2^63, the halves of the numbers are summed apart."""
+    if int(counts.max(initial=0)) * counts.size < 2**63:
+        return int(counts.sum())
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
