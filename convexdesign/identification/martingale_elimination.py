@@ -177,7 +177,7 @@ class MartingaleElimination(Identifier):
         self._bets, self._below = self._new_bets(m), self._new_bets(m)
         # Of level sets: what part of all capital is bet on each item.
         self._capital = None if isinstance(self.objective, BestArm) else self._shared_capital()
-        self._planner = Planner(self.evidence, self._threshold, self.smallest_gap is not None)
+        self._planner = Planner(self.evidence, self._threshold)
 
     @property
     def assumption(self) -> str:
@@ -267,12 +267,10 @@ class MartingaleElimination(Identifier):
         gaps = likely_gaps(estimates, np.sqrt(fit.variances(coordinates))) + self.epsilon
         if self.smallest_gap is not None:
             gaps = np.maximum(gaps, self.smallest_gap)
-        wealth, price = self._bets.log_wealth(), np.zeros(items.size)
+        wealth = self._bets.log_wealth()
         if self._capital is not None:
-            both = self._wealth()
-            price = (both - self._capital.capital(both)).min(axis=0)[items]
-            wealth = self._capital.capital(both).max(axis=0)
-        return Wanted(directions, coordinates, gaps, self._bets.V[items], self._threshold - wealth[items], price)
+            wealth = self._capital.capital(self._wealth()).max(axis=0)
+        return Wanted(directions, coordinates, gaps, self._threshold - wealth[items])
 
     def _new_bets(self, m: int) -> Bets:
         return self.evidence.bets(m) if self.smallest_gap is None else SizedBets(m, self.smallest_gap)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from convexdesign.arms.read import LabelledVectors
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.identification.allocations import Allocation
-from convexdesign.identification.evidence import SCALES, Evidence
+from convexdesign.identification.evidence import Evidence
 from convexdesign.identification.identifier import ProblemOver, total_pulls
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Counts, Floats, Indices
@@ -24,7 +24,9 @@ DESIGN_TOLERANCE = 1e-2
 # The share of pulls that keeps every direction and every variance in view.
 EXPLORATION = 0.005
 # A batch is between these shares of all samples so far; early batches, while samples are few, may be larger.
-LEAST_BATCH, LARGEST_BATCH = 0.05, 0.3
+LEAST_BATCH, LARGEST_BATCH = 0.02, 0.3
+# A batch brings this part of what is still missing: most of what comes after a bet has been won is lost.
+PART = 0.3
 # Once some bet is so close to winning, in nats and as a share of what it needs, no batch is larger than this share.
 NEAR, NEAR_SHARE, NEAR_BATCH = 2.0, 0.5, 0.1
 EARLY_BATCH, EARLY_SAMPLES = 0.5, 16
@@ -48,18 +50,15 @@ class Allocated(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What is still to be decided: directions (k, d) with coordinates (k, r), likely gaps (k,), and V (k,) so far.
+    """What is still to be decided: directions (k, d) with coordinates (k, r), and likely gaps (k,).
 
-    missing (k,): by how many nats the bets on each fall short. price (k,): how many more than the threshold they need,
-    having started with a part of the capital.
+    missing (k,): by how many nats the bets on each fall short.
     """
 
     directions: Floats
     coordinates: Floats
     gaps: Floats
-    progress: Floats
     missing: Floats
-    price: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +87,14 @@ class Planner:
     """Efficiency only: whatever it plans from earlier rounds, the promise holds.
 
     After a first batch on the G-optimal design, the proportions are the oracle's for the likely gaps and the likely
-    variances, with half a percent on the G-optimal design. The batch is as long as the direction furthest from being
-    decided seems to need, and adds at least a twentieth and at most three tenths of the samples so far (twice as many
+    variances, with half a percent on the G-optimal design. The batch is three tenths of what the direction furthest from
+    being decided seems to need, and adds at least a fiftieth and at most three tenths of the samples so far (half as many
     as there are while they are few); at most a tenth once some bet is close to winning: what a batch brings beyond that
     is lost, and the next design can leave the loser out.
     """
 
-    def __init__(self, evidence: Evidence, threshold: float, gap_told: bool = False) -> None:
+    def __init__(self, evidence: Evidence, threshold: float) -> None:
         self.evidence, self.threshold = evidence, threshold
-        # A bet pays about M²/(2V) - log(V/rho)/2 - log(number of scales); the middle term is about two. Less than one nat
-        # where the order of the gap is told.
-        self.needed = threshold + (1.0 if gap_told else np.log(len(SCALES)) + 2.0)
         self.exploring: Floats | None = None
 
     def first_counts(self, over: ArmsToPull, limited: bool) -> Counts:
@@ -125,9 +121,9 @@ class Planner:
         if not np.isfinite(weights).all():
             # Gaps so unequal that their squares overflow: no plan is better than all directions alike.
             return oracle, _whole(exploring, most * samples, over.left)
-        # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction.
+        # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction, and wealth by gap²/2 times that.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            lacking = 2.0 * (self.needed + wanted.price) / wanted.gaps**2 - wanted.progress
+            lacking = PART * 2.0 * wanted.missing / wanted.gaps**2
             deficit = float(np.max(lacking * self._price(wanted, weights, variances)))
         total = most * samples if np.isnan(deficit) else np.clip(deficit, LEAST_BATCH * samples, most * samples)
         return oracle, _whole(weights, float(total), over.left)
