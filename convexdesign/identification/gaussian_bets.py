@@ -76,8 +76,8 @@ class GaussianEvidence(Evidence):
         """Take in a round; None where it says nothing. All (n,).
 
         guesses: VARIANCES for weights, known before its rewards, or from its sums of squares where `before` is infinite for
-        all arms. before, after: upper ends without and with these sums. excess: by what factor the latter are likely to
-        exceed the variances, known before its rewards.
+        all arms (those of the ends with these sums cost least). before, after: upper ends without and with these sums.
+        excess: by what factor the latter are likely to exceed the variances, known before its rewards.
         """
         count = observations.count.astype(float)
         p = np.where(np.isfinite(after), count / guesses, 0.0)
@@ -92,7 +92,7 @@ class GaussianEvidence(Evidence):
         np.divide(high, c * (c - 1.0), out=rates, where=known)
         np.divide(observations.m2[pulled], 2.0 * high, out=squares, where=known)
         # (exp(e) - 1)/e is about the excess there.
-        over = np.maximum(excess[pulled] - 1.0, 0.0)
+        over = np.maximum(np.where(known, excess[pulled], 1.0) - 1.0, 0.0)
         most = np.where(known, 2.0 * over / (1.0 + 0.6 * over), -1.0)
         summary = GaussianRound(
             loads.T @ observations.mean[pulled], F, loads, rates, squares, most, after[pulled] / (2.0 * c)

@@ -370,10 +370,13 @@ class MartingaleElimination(Identifier):
         self._add_squares(observations)
         self._tighten()
         if isinstance(self.evidence, GaussianEvidence):
-            if not np.isfinite(before).any():
-                # The first round: means and sums of squares are independent, so that these may weigh those.
-                guesses = self._likely_variances()
-            excess = np.minimum(before / guesses, self._ends(self._dof))
+            excess = np.ones(before.size)
+            if self._fit is None:
+                # The first round: means and sums of squares are independent, so that these may weigh those, by ends that
+                # they are paid for. Guesses from before any reward would be no more than the bounds that were told.
+                before, guesses = np.full(before.size, np.inf), self.upper_variances
+            else:
+                excess = np.minimum(before / guesses, self._ends(self._dof))
             return self.evidence.take(observations, guesses, before, self.upper_variances, excess)
         # The bounds in force when the batch was asked for. Before the first they may be so wide that bets are worth nothing.
         return self.evidence.add(observations, before) if self._told > 0 or self._known is not None else None

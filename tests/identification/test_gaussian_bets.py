@@ -162,3 +162,20 @@ def test_a_wrong_gap_costs_samples_and_never_the_answer():
         assert cd.simulation.simulate(algorithm, environment).answer == (0,)
     with pytest.raises(cd.InputError, match="smallest_gap is -1"):
         cd.identification.MartingaleElimination(arms, smallest_gap=-1)
+
+
+def test_the_first_round_claims_no_more_than_its_means_are_worth():
+    """Whatever bounds were told: v bounds the variance of y'theta_1, unless an upper end fails (1 in 1000 by the proof)."""
+    rng = np.random.default_rng(11)
+    arms, items = rng.standard_normal((12, 2)), rng.standard_normal((6, 2))
+    noise = np.geomspace(0.2, 20.0, 12)
+    world = cd.simulation.LinearEnvironment(arms, [1.0, -0.5], noise, rng=3)
+    for told in ((0.2, 20.0), (1e-6, 1e6)):
+        algo = cd.identification.MartingaleElimination(arms, items, variance_bounds=told)
+        batch = algo.ask()
+        algo.tell(batch, world.pull(batch.counts))
+        (summary,) = algo.evidence.summaries
+        coordinates = algo.evidence.space.coordinates(items)
+        h = coordinates @ summary.loads.T
+        true = h**2 @ (noise / batch.counts)[np.flatnonzero(batch.counts)]
+        assert np.all(true <= summary.variances(coordinates) * (1.0 + 1e-9)), told
