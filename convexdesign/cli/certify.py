@@ -44,6 +44,10 @@ def certify(
     counts: Annotated[
         Path | None, option("--counts", metavar="CSV", help="Certify these numbers of measurements.")
     ] = None,
+    runs: Annotated[
+        Path | None,
+        option("--runs", metavar="CSV", help="Over a region: certify this table, a column a factor, a row a run."),
+    ] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -63,7 +67,8 @@ def certify(
     The certificate holds the design and the bound's vectors as whole numbers. `convexdesign check`, or the one file that
     it consists of (convexdesign/rigorous/check.py, which needs Python alone), computes all claims again from the
     problem file, exactly. Needs convexdesign[rigorous]; not for E, D_s, I and average variance, nor with
-    constraints on the weights.
+    constraints on the weights. Over a region, of polynomial models, it holds the sums of squares too, for all kinds, and
+    convexdesign/rigorous/check_region.py is its examiner.
 
     Exits with 0 when the design is proven to be within --tol, with 3 otherwise (the certificate is written all the same).
     """
@@ -75,7 +80,7 @@ def certify(
         raise InputError(f"--tol {tol:g} must be positive")
     file = find_file(source)
     how = {"delimiter": delimiter, "decimal": decimal, "header": header, "names": names, "encoding": encoding}
-    given = design_given(file, weights, counts, how)
+    given = design_given(file, weights, counts, how) if runs is None else runs_given(file, runs, weights, counts, how)
     with watched("certify", progress):
         written = write_certificate(file.path, output, **given)
     efficiency = efficiency_proven(stated_ratio(written), file)
@@ -132,10 +137,23 @@ def design_given(file: ProblemFile, weights: Path | None, counts: Path | None, h
     """The design to certify, as a keyword; nothing for the best one."""
     if weights is None and counts is None:
         return {}
+    if file.is_over_region:
+        raise InputError("--weights and --counts are of a list of arms; over a region give --runs, a column a factor")
     given = read_design(file.problem(), weights, counts, ProblemOptions(str(file.path), **how))
     if "weights" in given and abs(given["weights"].sum() - 1.0) > SUM_TOLERANCE:
         raise InputError(f"weights sum to {given['weights'].sum():.9g}, not 1; divide them, or give --counts")
     return given
+
+
+def runs_given(
+    file: ProblemFile, runs: Path, weights: Path | None, counts: Path | None, how: dict[str, Any]
+) -> dict[str, Any]:
+    """A table of runs to certify, as keywords."""
+    from convexdesign.cli.over_region import read_run_table
+
+    if weights is not None or counts is not None or not file.is_over_region:
+        raise InputError("--runs is for problems over a region, without --weights and --counts")
+    return read_run_table(file.problem(), runs, ProblemOptions(str(file.path), **how).dialect)
 
 
 # Weights whose sum is further from one than this are a mistake, not rounding.
@@ -145,9 +163,14 @@ SUM_TOLERANCE = 1e-6
 def efficiency_proven(ratio: Fraction, file: ProblemFile) -> float:
     """The ratio of the values, of determinants its root; rounded down."""
     safe = float(ratio * (1 - Fraction(1, 2**52)))
-    if file.kind != "d-optimal":
+    if file.kind not in ("d-optimal", "ds-optimal"):
         return safe
-    return float(safe ** (1.0 / file.arms.values.shape[1]) * (1 - 2.0**-50))
+    problem: Any = file.problem()
+    if not file.is_over_region:
+        order = problem.arms.d
+    else:
+        order = problem.curve.d if file.kind == "d-optimal" else problem.fields["interest"].shape[1]
+    return float(safe ** (1.0 / order) * (1 - 2.0**-50))
 
 
 def show(efficiency: float, file: ProblemFile) -> None:

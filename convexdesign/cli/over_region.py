@@ -182,7 +182,7 @@ def verification_document(result: RegionVerification, tol: float | None, certifi
         "tol": tol,
         "optimal": result.is_optimal(1e-6 if tol is None else tol),
         "outside": result.outside.tolist(),
-        "proof": result.reference.certificate.kind,
+        "proof": result.proof,
         "certified": certified,
         "moves": moves.to_dict("records"),
         "best": {

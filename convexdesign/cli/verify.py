@@ -126,9 +126,9 @@ def verify(
     if runs is not None and is_over_region(stated):
         if any(value is not None for value in (weights, counts, design, column, measure)) or add_points or normalise:
             raise InputError("a problem over a region is judged by --runs alone: a table with a column for each factor")
-        if rigorous or precision:
-            raise InputError("--rigorous and --diagnostics are for lists of arms; over a region leave them out")
-        verify_runs(stated, runs, tol, plot, progress, as_json)
+        if precision:
+            raise InputError("--diagnostics is for lists of arms; over a region leave it out")
+        verify_runs(stated, runs, tol, plot, progress, as_json, rigorous)
     if runs is None:
         problem, given = read_judged(stated, weights, counts, design, listed, add_points)
     elif weights is not None or counts is not None or design is not None:
@@ -176,7 +176,13 @@ def is_over_region(stated: ProblemOptions) -> bool:
 
 
 def verify_runs(
-    stated: ProblemOptions, runs: Path, tol: float | None, plot: Path | None, progress: bool | None, as_json: bool
+    stated: ProblemOptions,
+    runs: Path,
+    tol: float | None,
+    plot: Path | None,
+    progress: bool | None,
+    as_json: bool,
+    rigorous: bool,
 ) -> NoReturn:
     """A table of runs judged against the best possible anywhere in the region; ends the command."""
     from convexdesign.cli import over_region
@@ -186,7 +192,7 @@ def verify_runs(
     with options_advised():
         given = over_region.read_run_table(problem, runs, stated.dialect)
     with watched("verify", progress):
-        result: Any = verify_design(problem, **given)
+        result: Any = verify_design(problem, **given, rigorous=rigorous)
     low, high = result.efficiency_interval
     known = high - low <= WIDEST_INTERVAL and result.is_allowed
     good = tol is None or result.is_optimal(tol)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
@@ -23,6 +24,8 @@ __all__ = ["check_certificate", "write_certificate"]
 
 # Solved this far, so that the certificate proves nine digits and more.
 TOL = 1e-10
+# Over a region, where the proof rarely reaches further.
+REGION_TOL = 1e-8
 
 
 def write_certificate(
@@ -31,12 +34,13 @@ def write_certificate(
     *,
     weights: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    runs: Any = None,
 ) -> dict[str, Any]:
     """Write the certificate of a problem file's optimal design, or of given weights or counts.
 
     What is proven is the ratio of the design's exact value and an exact bound on the optimum (see
-    `convexdesign.rigorous.check`, which needs nothing of this package). Needs the extra `rigorous`. What is written has
-    been checked.
+    `convexdesign.rigorous.check`, and `check_region` for problems over regions, which need nothing of this package). Needs the
+    extra `rigorous`, but not over regions. What is written has been checked.
 
     Parameters
     ----------
@@ -46,6 +50,9 @@ def write_certificate(
         The file to write.
     weights, counts : array_like, shape (n,), optional
         The design, one or the other; the optimal one by default.
+    runs : table, optional
+        Of a problem over a region the design: a column for each factor, a row a run; weights or counts then belong to its
+        rows.
 
     Returns
     -------
@@ -67,15 +74,17 @@ def write_certificate(
     >>> bool(check_certificate(out, find("soare-xy")) > 1 - 1e-9)
     True
     """
-    from convexdesign.rigorous import certify
-
     if weights is not None and counts is not None:
         raise InputError("give weights or counts, not both")
     file, path = load_problem(problem), to_path(certificate, "certificate")
     if file.is_over_region:
-        raise InputError(
-            f"{file.path}: certificate files are of lists of arms; solve and verify prove bounds over regions"
-        )
+        document = _over_region(file.path, file.problem(), runs, weights if counts is None else counts)
+        write_text(path, json.dumps(document) + "\n")
+        return document
+    if runs is not None:
+        raise InputError(f"{file.path}: runs= are for problems over regions; give weights or counts of the arms")
+    from convexdesign.rigorous import certify
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate itself says what is proven
         design = solve(file.problem(), tol=TOL)
@@ -95,6 +104,34 @@ def write_certificate(
     _accepted(text.encode(), file.path, f"a certificate of {problem} would be rejected")
     write_text(path, text)
     return document
+
+
+def _over_region(path: Path, problem: Any, runs: Any, shares: Any) -> dict[str, Any]:
+    """The certificate of the optimal design over a region, or of a table of runs."""
+    from convexdesign.regions.rational import region_certificate
+    from convexdesign.regions.verification import shares as read_shares
+    from convexdesign.rigorous import check_region
+
+    if runs is None and shares is not None:
+        raise InputError(f"{path}: weights and counts over a region belong to the rows of runs=; give both")
+    try:
+        exact = check_region.read(path)
+    except (check_region.Rejected, *check_region.ERRORS) as error:
+        raise InputError(f"no certificate of {path} can be checked: {error or type(error).__name__}") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate itself says what is proven
+        design: Any = solve(problem, tol=REGION_TOL)
+    if runs is not None:
+        where, x = problem.region.coordinates(runs)
+        given = read_shares(shares, None, len(x))
+        if problem.cost is not None:
+            raise InputError(f"{path}: a certificate of runs is for runs without costs")
+        seen = [k for k, share in enumerate(given) if share > 0]
+        design = replace(design, where=[where[k] for k in seen], x=x[seen], weights=given[seen])
+    try:
+        return region_certificate(design, exact)
+    except check_region.Rejected as error:
+        raise InputError(f"a certificate of {path} would be rejected: {error}") from None
 
 
 def check_certificate(certificate: str | PathLike[str], problem: str | PathLike[str]) -> Fraction:
@@ -135,14 +172,17 @@ def check_certificate(certificate: str | PathLike[str], problem: str | PathLike[
 def stated_ratio(document: dict[str, Any]) -> Fraction:
     """The ratio that a certificate states, at most 1: of bound and value, for D-optimality of value and bound."""
     value, bound = (Fraction(*(int(part, 16) for part in document[field].split("/"))) for field in ("value", "bound"))
-    return value / bound if document["kind"] == "d-optimal" else bound / value
+    return value / bound if document["kind"] in ("d-optimal", "ds-optimal", "e-optimal") else bound / value
 
 
 def _accepted(text: bytes, problem: Path, otherwise: str) -> Fraction:
     """What the checker proves; InputError, beginning with `otherwise`, where it rejects."""
-    from convexdesign.rigorous import check
+    from convexdesign.rigorous import check, check_region
 
     try:
-        return check.check(check.parsed(text), check.read(problem))
+        document = check.parsed(text)
+        if isinstance(document, dict) and document.get("format") == check_region.FORMAT:
+            return check_region.check(document, check_region.read(problem))
+        return check.check(document, check.read(problem))
     except (check.Rejected, *check.ERRORS) as error:
         raise InputError(f"{otherwise}: {error or type(error).__name__}") from None

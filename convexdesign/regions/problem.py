@@ -299,7 +299,8 @@ class RegionProblem(ContinuumProblem):
         weights, counts : ndarray, shape (n,), optional
             Shares or repetitions of the rows; each counts once where both are left out.
         rigorous : bool
-            Refused: over a region all rounding is charged already.
+            Prove the efficiency of polynomial models in rational arithmetic. Of other models intervals, rounded outwards,
+            are the proof in either case; `proof` says which it was.
 
         Returns
         -------

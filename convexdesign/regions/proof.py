@@ -25,7 +25,7 @@ from convexdesign.regions.sum_of_squares import UNIT, Bound, Code, Domain, SumOf
 from convexdesign.regions.text import Ratio
 from convexdesign.typing import Floats
 
-__all__ = ["RegionProver", "Relaxation", "SensitivityBound"]
+__all__ = ["RegionProver", "Relaxation", "SensitivityBound", "named_constraints"]
 
 # Coefficients below this share of all are rounding, and do not decide which signs may be split off.
 ROUNDED = 1e-12
@@ -76,6 +76,8 @@ class RegionProver:
         self.least = float(top.constant_term()) if self.plain else 0.0
         self.programs: dict[object, SumOfSquaresProgram] = {}
         self.pace = PACE
+        # What proves that the price is positive.
+        self.of_price: tuple[Relaxation, Bound] | None = None
 
     @cached_property
     def halves(self) -> tuple[RegionProver, RegionProver]:
@@ -192,6 +194,7 @@ class RegionProver:
             if program is not None and found is not None:
                 least = -program.repaired(found, negative, one, 4 * UNIT * size, 1.0)
                 if least > 0:
+                    self.of_price = (relaxation, found)
                     return least
         return -np.inf
 
@@ -216,32 +219,45 @@ class RegionProver:
 
 def constraints_of(region: Region, with_products: bool) -> list[dict[Exponents, Fraction]]:
     """Chebyshev coefficients, of sum one, of what is nonnegative on the region."""
+    return [scaled for _, scaled, _ in named_constraints(region, with_products)]
+
+
+def named_constraints(
+    region: Region, with_products: bool
+) -> list[tuple[tuple[str, ...], dict[Exponents, Fraction], Fraction]]:
+    """The same with what each is the product of, and the sum of its own coefficients, by which it is divided.
+
+    b2 is 1 - u_2^2, +2 is 1 - u_2, -2 is 1 + u_2, and g4 the fifth inequality of the region.
+    """
     q = region.q
     names = region.names
     centre, half = [Fraction(0)] * q, [Fraction(1)] * q
+    Part = tuple[tuple[str, ...], Polynomial]
 
-    def scaled(g: Polynomial) -> dict[Exponents, Fraction]:
-        found = g.chebyshev(centre, half)
+    def scaled(part: Part) -> tuple[tuple[str, ...], dict[Exponents, Fraction], Fraction]:
+        found = part[1].chebyshev(centre, half)
         whole = sum((abs(value) for value in found.values()), Fraction(0))
-        return {key: value / whole for key, value in found.items()}
+        return part[0], {key: value / whole for key, value in found.items()}, whole
+
+    def pairs(parts: list[Part]) -> list[Part]:
+        return [((*a, *b), p * r) for (a, p), (b, r) in combinations(parts, 2)]
 
     u = {
         name: Polynomial.constant(region.centre[k], names)
         + Polynomial.constant(region.half[k], names) * Polynomial.variable(name, names)
         for k, name in enumerate(names)
     }
-    inner = [g.substituted(u, names) for g in region.inequalities]
+    inner: list[Part] = [((f"g{k}",), g.substituted(u, names)) for k, g in enumerate(region.inequalities)]
     one = Polynomial.constant(1, names)
     variables = [Polynomial.variable(name, names) for name in names]
-    boxes = [one - v * v for v, boxed in zip(variables, region.boxed) if boxed]
+    limited = [(k, v) for k, (v, boxed) in enumerate(zip(variables, region.boxed)) if boxed]
+    boxes: list[Part] = [((f"b{k}",), one - v * v) for k, v in limited]
     if not (with_products and inner):
-        if not with_products:
-            return [scaled(g) for g in (*boxes, *inner)]
-        return [scaled(g) for g in (*boxes, *(a * b for a, b in combinations(boxes, 2)))]
-    flat = all(g.degree == 1 for g in inner)
-    sides = [s for v, boxed in zip(variables, region.boxed) if boxed for s in (one - v, one + v)] if flat else boxes
-    single = [*sides, *inner]
-    return [scaled(g) for g in (*single, *(a * b for a, b in combinations(single, 2)))]
+        return [scaled(part) for part in ([*boxes, *pairs(boxes)] if with_products else [*boxes, *inner])]
+    flat = all(g.degree == 1 for _, g in inner)
+    sides: list[Part] = [side for k, v in limited for side in (((f"+{k}",), one - v), ((f"-{k}",), one + v))]
+    single = [*(sides if flat else boxes), *inner]
+    return [scaled(part) for part in [*single, *pairs(single)]]
 
 
 def likely_points(bound: Bound, u: Floats, count: int) -> Floats:

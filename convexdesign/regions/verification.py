@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["RegionVerification", "verify_over_region"]
 
 REFERENCE_TOL = 1e-7
+EXACT = "sums of squares, in rational arithmetic"
+# What the ends of the efficiency rest on.
+PROOFS = {
+    "sum of squares": "sums of squares, in double precision with all rounding charged",
+    "interval branch and bound": "intervals rounded outwards, elementary functions taken to be right to 8 units",
+    "none": "none",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +62,8 @@ class RegionVerification:
         The design over the region that the runs are compared with.
     where, x : array
         The piece and coordinates of every run.
+    proof : str
+        What the ends of the efficiency rest on; with rigorous=True, of polynomial models, rational arithmetic alone.
     """
 
     value: float
@@ -66,6 +75,7 @@ class RegionVerification:
     reference: RegionDesign
     where: Indices
     x: Floats
+    proof: str = PROOFS["none"]
 
     @property
     def is_allowed(self) -> bool:
@@ -166,6 +176,7 @@ class RegionVerification:
             f"value            {self.value:.8g}",
             f"proven bound     {self.lower_bound:.8g} over the whole region, by {self.reference.certificate.kind}",
             f"efficiency       between {low:.6f} and {high:.6f}",
+            f"proof            {self.proof}",
         ]
         if len(self.outside):
             lines.append(f"outside          rows {', '.join(map(str, self.outside.tolist()))} lie outside the region")
@@ -193,11 +204,7 @@ def verify_over_region(
         raise InputError(
             "a problem over a region is verified by runs=: a table with a column for each factor, a row a run"
         )
-    if rigorous:
-        raise InputError(
-            "rigorous=True is not known over a region: its bounds are proven with all rounding charged already"
-        )
-    problem = problem.adapted
+    stated, problem = problem, problem.adapted
     listed, x = problem.region.coordinates(runs)
     where = np.array(listed, dtype=np.intp)
     w = shares(weights, counts, len(x))
@@ -222,9 +229,28 @@ def verify_over_region(
     high = 1.0 if better else min(1.0, (1.0 + error) * (1.0 + reference.certificate.rounding) / (1.0 + spare))
     if not np.isfinite(value):
         high = 0.0
+    proof = PROOFS[reference.certificate.kind]
+    if rigorous and problem.is_polynomial and reference.certificate.kind == "sum of squares":
+        low, high = in_rational_arithmetic(stated, runs, weights if counts is None else counts, reference)
+        proof = EXACT
     if len(outside) and value_is_better(criterion, value, reference.bound):
         low = high = 1.0  # better than anything inside, by leaving the region: it is not allowed
-    return RegionVerification(value, reference.bound, low, (low, max(low, high)), w, outside, reference, where, x)
+    return RegionVerification(
+        value, reference.bound, low, (low, max(low, high)), w, outside, reference, where, x, proof
+    )
+
+
+def in_rational_arithmetic(
+    stated: RegionProblem, runs: Any, times: Any, reference: RegionDesign
+) -> tuple[float, float]:
+    """Both ends of the efficiency of exactly these runs, by the checker of certificates; times: how often each counts."""
+    from convexdesign.regions.rational import exact_efficiency
+
+    where, x = stated.region.coordinates(runs)
+    at = reference.problem.region.table(reference.where, reference.x)
+    design = replace(reference, problem=stated, x=stated.region.coordinates(at)[1])
+    counts = np.ones(len(x)) if times is None else np.asarray(numeric(times, "counts"), dtype=float)
+    return exact_efficiency(design, np.array(where, dtype=np.intp), x, counts).interval
 
 
 def value_is_better(criterion: Criterion, value: float, bound: float) -> bool:

@@ -89,12 +89,12 @@ def test_runs_outside_the_region_are_named(cli, model, tmp_path):
     [
         (("verify", "{model}", "--runs", "{bad}"), "no column 'batch'"),
         (("verify", "{model}", "--counts", "{bad}"), "states a problem over a region"),
-        (("verify", "{model}", "--runs", "{bad}", "--rigorous"), "leave them out"),
+        (("verify", "{model}", "--runs", "{bad}", "--diagnostics"), "leave it out"),
         (("verify", "{model}", "--runs", "{bad}", "--column", "x"), "--runs alone"),
         (("round", "{model}", "--budget", "3"), "--n, --effort and --seed alone"),
         (("round", "{model}", "--n", "2"), "give n >= 4"),
         (("solve", "{model}", "--method", "conic"), "method is not known"),
-        (("certify", "{model}", "-o", "{bad}"), "certificate files are of lists of arms"),
+        (("certify", "{model}", "--weights", "{bad}"), "over a region give --runs"),
     ],
 )
 def test_what_cannot_be_done_over_a_region_is_refused(cli, model, tmp_path, arguments, message):
@@ -103,3 +103,13 @@ def test_what_cannot_be_done_over_a_region_is_refused(cli, model, tmp_path, argu
     result = cli(*(a.format(model=model, bad=bad) for a in arguments))
     assert result.code == 2
     assert message in result.err
+
+
+def test_a_certificate_of_runs_is_written_and_examined(cli, model, tmp_path):
+    runs, out = tmp_path / "runs.csv", tmp_path / "certificate.json"
+    assert cli("solve", str(model), "--output", str(runs)).code == 0
+    done = cli("certify", str(model), "--runs", str(runs), "-o", str(out), "--tol", "1e-5")
+    assert done.code == 0, done.err
+    assert cli("check", str(out), str(model)).out.startswith("proven           efficiency at least 0.99999")
+    out.write_text(out.read_text().replace('"most": "', '"most": "1'))
+    assert cli("check", str(out), str(model)).code == 3

@@ -41,10 +41,17 @@ def decisions(tree):
     return [node for node in ast.walk(tree) if decides(node)]
 
 
-# A certificate's kind is part of its format, which the checker reads alone.
+# A certificate's kind is part of its format, which writers and checkers read alone.
 FORMAT = {
     PACKAGE / path
-    for path in ("rigorous/certifying.py", "rigorous/check.py", "problemfile/certificate.py", "cli/certify.py")
+    for path in (
+        "rigorous/certifying.py",
+        "rigorous/check.py",
+        "rigorous/check_region.py",
+        "regions/rational.py",
+        "problemfile/certificate.py",
+        "cli/certify.py",
+    )
 }
 
 
