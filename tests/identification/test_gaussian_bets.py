@@ -10,7 +10,7 @@ from convexdesign.estimation import Observations
 from convexdesign.identification.evidence import CoordinateFit
 from convexdesign.identification.gaussian_bets import GaussianEvidence
 from convexdesign.identification.shared_capital import SharedCapital
-from convexdesign.identification.sized_bets import TOLD_SIZES, TOLD_WEIGHTS, WEIGHTS, SizedBets
+from convexdesign.identification.sized_bets import SIZES, TOLD_SIZES, TOLD_WEIGHTS, WEIGHTS, SizedBets
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 
@@ -147,11 +147,23 @@ def test_a_told_gap_makes_a_mixture_of_probability_one_that_asks_for_less():
     bets, e = SizedBets(1, 2.0), np.array([0.3, -0.1])
     for estimate in e:
         bets.take(CoordinateFit(np.array([estimate]), np.array([[0.5]])), y)
-    sizes = 2.0 * TOLD_SIZES
+    sizes = np.concatenate([2.0 * TOLD_SIZES, 0.5 * SIZES])  # gaps, and deviations of the first estimate
     by_hand = TOLD_WEIGHTS @ np.exp(sizes * e.sum() / 0.25 - 2 * sizes**2 / 0.5)
     assert np.exp(bets.log_wealth()[0]) == pytest.approx(by_hand)
     shifted = TOLD_WEIGHTS @ np.exp(sizes * (e.sum() + 0.2) / 0.25 - 2 * sizes**2 / 0.5)
     assert np.exp(bets.log_wealth(0.1)[0]) == pytest.approx(shifted)
+
+
+def test_gaps_of_another_order_than_the_told_one_cost_little_more():
+    """An item ten times further off is not left to bets that are a tenth of what it wants."""
+    y = np.array([[1.0]])
+    needed = {}
+    for told in (None, 0.1):
+        bets = SizedBets(1, told)
+        while bets.log_wealth()[0] < np.log(20.0):
+            bets.take(CoordinateFit(np.array([1.0]), np.array([[5.0]])), y)
+        needed[told] = bets.V[0]
+    assert needed[0.1] < 1.8 * needed[None]
 
 
 def test_a_wrong_gap_costs_samples_and_never_the_answer():
