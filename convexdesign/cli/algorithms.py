@@ -18,14 +18,19 @@ def choices(algorithms: dict[str, Algorithm]) -> str:
     return ", ".join(f"{name} ({line.about})" for name, line in algorithms.items())
 
 
-def named(name: str, algorithms: dict[str, Algorithm], budget: int | None) -> Algorithm:
-    """The algorithm of a name; InputError for an unknown one, and for a budget where it takes none."""
+def named(
+    name: str, algorithms: dict[str, Algorithm], budget: int | None, smallest_gap: float | None = None
+) -> Algorithm:
+    """The algorithm of a name; InputError for an unknown one, and for a budget or a smallest gap where it takes none."""
     if name not in algorithms:
         raise InputError(f"--algorithm {name} is unknown; choose from {', '.join(algorithms)}")
     line = algorithms[name]
     if budget is not None and "budget" not in line.options:
         own = ", ".join(other for other, known in algorithms.items() if "budget" in known.options)
         raise InputError(f"--budget is {own}'s alone; limit {name} by --max-samples")
+    if smallest_gap is not None and "smallest_gap" not in line.options:
+        own = ", ".join(other for other, known in algorithms.items() if "smallest_gap" in known.options)
+        raise InputError(f"--smallest-gap is {own}'s alone; leave it out for {name}")
     return line
 
 

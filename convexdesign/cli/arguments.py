@@ -68,6 +68,15 @@ RewardRange = Annotated[
 Budget = Annotated[
     int | None, option("--budget", metavar="N", help="Of martingale: so many measurements, then the best guess.")
 ]
+SmallestGap = Annotated[
+    float | None,
+    option(
+        "--smallest-gap",
+        metavar="NUMBER",
+        help="Of martingale: the order of the smallest gap that matters, between items or from the threshold, in units of the "
+        "rewards. Gaps of this order are found with fewer measurements; the promise holds whatever it is.",
+    ),
+]
 
 # ------------------------------------------------------------------ designs that list their points
 

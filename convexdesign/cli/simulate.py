@@ -20,6 +20,7 @@ from convexdesign.cli.arguments import (
     Progress,
     RewardRange,
     Seed,
+    SmallestGap,
     option,
     with_problem_options,
 )
@@ -77,6 +78,7 @@ def simulate(
         int | None, option("--max-samples", metavar="N", help="Give up a run before it takes more.")
     ] = None,
     budget: Budget = None,
+    smallest_gap: SmallestGap = None,
     noise: Annotated[
         str,
         option(
@@ -109,7 +111,7 @@ def simulate(
     check_writable(output, "--output")
     names = list(dict.fromkeys(name.strip() for given in algorithm for name in given.split(",")))
     for name in names:
-        named(name, ALGORITHMS, budget)
+        named(name, ALGORITHMS, budget, smallest_gap)
     world = world_of(read_problem(stated), noise, reward_range)
     if world.reward_range is not None and (variance_bounds is not None or known_variances):
         raise InputError(f"--noise {noise} rests on no variances; leave --variance-bounds and --known-variances out")
@@ -124,6 +126,7 @@ def simulate(
         "noise": noise if noise == "gaussian" or world.reward_range is not None else "sub-gaussian",
         "reward_range": world.reward_range,
         "budget": budget,
+        "smallest_gap": smallest_gap,
         "theta": world.theta,
         "noise_variance": world.noise_variance,
     }
@@ -358,6 +361,7 @@ def document(
         "reward_range": None if world.reward_range is None else list(world.reward_range),
         "variance_bounds": None if told["variance_bounds"] is None else list(told["variance_bounds"]),
         "known_variances": told["known_variances"] is not None,
+        "smallest_gap": told["smallest_gap"],
         "replications": replications,
         "seed": seed,
         "lower_bound": bound,

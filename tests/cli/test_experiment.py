@@ -109,8 +109,16 @@ def test_create_says_what_the_answer_rests_on(experiment, store, problem_file):
         "assumption": "rewards have means x'theta and independent Gaussian noise of variances up to 2",
         "max_samples": None,
         "budget": None,
+        "smallest_gap": None,
     }
     assert "exists already" in experiment("create", problem_file, "--variance-bounds", 1, 2).err
+
+
+def test_a_smallest_gap_is_kept_in_the_store(experiment, store, problem_file):
+    made = experiment("create", problem_file, "--smallest-gap", 0.25, "--json")
+    assert json.loads(made.out)["smallest_gap"] == 0.25
+    with cd.Experiment.open(store, read_only=True) as x:
+        assert x.algorithm().smallest_gap == 0.25
 
 
 def test_create_for_rewards_of_two_values(experiment, store, problem_file):
@@ -179,6 +187,8 @@ def test_algorithms_and_problems(experiment, words, algorithm):
         (["experiment-2-best-arm", "--burn-in", "sharp"], "--burn-in is h-rage's alone"),
         (["experiment-2-best-arm", "--algorithm", "rage", "--budget", "9"], "--budget is martingale's alone"),
         (["soare-xy", "--algorithm", "h-rage", "--budget", "9"], "--budget is martingale's alone"),
+        (["soare-xy", "--algorithm", "rage", "--smallest-gap", "1"], "--smallest-gap is martingale's alone"),
+        (["soare-xy", "--smallest-gap", "0"], "smallest_gap is 0"),
         (["soare-xy", "--algorithm", "oracle"], "--algorithm oracle is unknown; choose from h-rage"),
         (
             ["experiment-2-best-arm", "--algorithm", "martingale", "--budget", "9", "--max-samples", "8"],

@@ -11,6 +11,7 @@ from convexdesign.cli.arguments import (
     Delta,
     ProblemOptions,
     RewardRange,
+    SmallestGap,
     option,
     with_problem_options,
 )
@@ -82,6 +83,7 @@ def create(
         int | None, option("--max-samples", metavar="N", help="Never ask for more measurements in all.")
     ] = None,
     budget: Budget = None,
+    smallest_gap: SmallestGap = None,
     as_json: AsJson = False,
 ) -> None:
     """Begin an experiment in a new file.
@@ -92,7 +94,7 @@ def create(
     from convexdesign.experiment import Experiment
     from convexdesign.identification.reward_range import BOUNDED_NOISES
 
-    line = named(algorithm, FOR_EXPERIMENTS, budget)
+    line = named(algorithm, FOR_EXPERIMENTS, budget, smallest_gap)
     problem = read_problem(stated)
     objective = _objective(problem, level)
     if burn_in is not None and "burn_in" not in line.options:
@@ -101,7 +103,7 @@ def create(
     law = noise_of(line, noise, reward_range)
     variances = _variances(line, problem, variance_bounds, known_variances, burn_in, noise in BOUNDED_NOISES)
     options = {"delta": delta, "epsilon": epsilon, "max_samples": max_samples, "budget": budget, "burn_in": burn_in}
-    options |= {"confirm_noise": confirm_noise, **law, **variances}
+    options |= {"smallest_gap": smallest_gap, "confirm_noise": confirm_noise, **law, **variances}
     made = line.make(problem.stated.arms, problem.stated.items, objective, **options)
     with Experiment.create(store, made) as x:
         state = x.status()
@@ -118,6 +120,7 @@ def create(
         "assumption": state.assumption,
         "max_samples": state.max_samples,
         "budget": state.budget,
+        "smallest_gap": smallest_gap,
     }
 
     def show() -> None:
