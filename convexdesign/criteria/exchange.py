@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import as_groups, spread, stacked
-from convexdesign.typing import Floats
+from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
     from convexdesign.criteria.swap_tables import SwapTable
@@ -184,6 +184,25 @@ class MatrixCriterion(ABC):
         from convexdesign.criteria.swap_tables import RecomputedTable  # which knows criteria
 
         return RecomputedTable(arms, M, F, self)
+
+    def side_by_side(self, arms: Floats, runs: Indices, prior: Floats) -> Indices | None:
+        """Many plans of single runs after descents, where the criterion has a way to make them all at once.
+
+        Parameters
+        ----------
+        arms : array of shape (k, r)
+            What may be pulled.
+        runs : array of int, shape (p, n)
+            The arms of the n runs of each of p plans.
+        prior : array of shape (r, r)
+            What is added to the information of every plan, and makes it regular.
+
+        Returns
+        -------
+        array of int, shape (p, n), or None
+            The arms of the runs then; None where there is no such way.
+        """
+        return None
 
     def settles(self, M: Floats) -> bool:
         """Whether value(M) is also that of the criterion this one was restricted from.

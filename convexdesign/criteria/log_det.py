@@ -36,6 +36,7 @@ from convexdesign.criteria.exchange import (
 from convexdesign.criteria.formulation import Formulation
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import completed
+from convexdesign.criteria.side_by_side import determinants_side_by_side
 from convexdesign.criteria.smooth import CorrectiveSteps
 from convexdesign.criteria.swap_tables import DeterminantTable, SwapTable
 from convexdesign.dual_certificate import DualCertificate
@@ -373,6 +374,9 @@ class Volume(MatrixCriterion):
         if are_groups(arms):
             return super().swap_table(arms, M, F)
         return DeterminantTable(arms, M, F, self.L, self.value(M))
+
+    def side_by_side(self, arms: Floats, runs: Indices, prior: Floats) -> Indices:
+        return determinants_side_by_side(arms, runs, self.L, prior)
 
     def projected(self, Q: Floats) -> Volume | None:
         inside = Q.T @ self.L

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -467,9 +468,14 @@ class Region:
         """
         low, high = np.array(self.lower, dtype=float), np.array(self.upper, dtype=float)
         ok = np.asarray(((x >= low - slack * (high - low)) & (x <= high + slack * (high - low))).all(axis=1))
-        for g in self.inequalities:
-            ok &= g.at(x) >= -slack * float(sum(abs(v) for v in self.scaled(g).values()))
+        for g, size in zip(self.inequalities, self._sizes):
+            ok &= g.at(x) >= -slack * size
         return ok
+
+    @cached_property
+    def _sizes(self) -> list[float]:
+        """How large each inequality may be on the box."""
+        return [float(sum(abs(v) for v in self.scaled(g).values())) for g in self.inequalities]
 
     def contains(self, settings: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each row of a table of settings lies in the region.

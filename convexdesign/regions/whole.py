@@ -1,9 +1,9 @@
 """Whole numbers of runs over a region, the settings free to move: searched, not proven; what it is worth is proven afterwards.
 
 From many starts (several roundings of the optimal shares, and random runs) single runs are exchanged over a list of settings
-spread over the region, as over a list of arms; from other random runs, on no list, all coordinates move together along the
-gradient of the criterion. The best plans of both sorts are polished: coordinates move together, within the region, then
-single runs may leave for another setting, in turn.
+spread over the region, as over a list of arms; where the criterion can, hundreds of random starts side by side. From other
+random runs, on no list, all coordinates move together along the gradient of the criterion. The best plans of both sorts are
+polished: coordinates move together, within the region, then single runs may leave for another setting, in turn.
 
 With M = A0 + sum_i n_i u_i u_i' and 1/phi concave with the gradient G at M (`criteria.exchange`), the derivative of log phi by
 a coordinate of the setting i is -2 phi n_i u_i'G du_i. Of a plan with costs phi is counted per unit of cost.
@@ -31,9 +31,11 @@ from convexdesign.typing import Counts, Floats, Indices
 __all__ = ["AMOUNTS", "Plan", "WholeSearch"]
 
 # Descents over the list of settings, descents of random runs by all coordinates together, and plans that are polished.
-AMOUNTS = {"quick": (30, 20, 6), "thorough": (300, 100, 30)}
+AMOUNTS = {"quick": (30, 20, 10), "thorough": (300, 100, 30)}
 # With more coordinates fewer random runs descend: so many coordinates in all.
-MOST_COORDINATES = 100
+MOST_COORDINATES = 40
+# Random starts side by side for each descent over the list; how many of them are kept, and operations that they may take.
+BESIDE, KEPT, MOST_BESIDE = 7, 1, 1e8
 # Settings of the list, besides those of the design.
 MOST_SETTINGS = 500
 MOST_MOVES = 500
@@ -41,6 +43,8 @@ MOST_MOVES = 500
 RIDGE = 1e-8
 # A move must lower the criterion by more than this share, which is rounding.
 PROGRESS = 1e-10
+# Plans whose log phi differs by less are taken to be images of one another.
+SAME = 1e-7
 ROUNDS = 6
 # Steps, in half widths of the region, by which a single run may leave its replicates.
 NEARBY = (0.3, 0.1, 0.02)
@@ -48,6 +52,8 @@ NEARBY = (0.3, 0.1, 0.02)
 ON_SIDE = 1e-6
 MERGED = 1e-3
 DIFFERENCE = 1e-5
+# Steps of a polish, and of the first one of random runs.
+STEPS, FIRST_STEPS = 100, 40
 # More variables than this are not moved together but setting by setting.
 MOST_TOGETHER = 160
 
@@ -97,8 +103,11 @@ class WholeSearch:
         where, listed = [self.best_where], [self.best_u]
         for piece in range(pieces):
             x = spread_points(self.region, degree, self.rng, least, 9 if not problem.is_polynomial else None)
+            if len(x) > room:
+                # Of a fine grid some at random, after a coarse one as it is: good plans often lie on few levels.
+                coarse = spread_points(self.region, degree, self.rng, least, degree + 1)
+                x = np.vstack([coarse[: room // 2], x[self.rng.permutation(len(x))]])[:room]
             x = x[problem.allowed(x)]
-            x = x if len(x) <= room else x[self.rng.permutation(len(x))[:room]]
             where.append(np.full(len(x), piece))
             listed.append(self.frame.scaled(x))
         return np.concatenate(where), np.vstack(listed)
@@ -180,6 +189,19 @@ class WholeSearch:
         own = np.flatnonzero(counts)
         return Plan(where[own], u[own], counts[own], self.value(where[own], u[own], counts[own]))
 
+    def beside(self, count: int, keep: int) -> list[Counts]:
+        """Counts over the list, best first: random runs that descend side by side, where the criterion has a way to."""
+        size = self.n * self.U.size
+        runs = self.rng.integers(0, len(self.U), (max(min(count, int(MOST_BESIDE // size)), 1), self.n))
+        found = self.criterion.side_by_side(self.U, runs, self.ridge) if self.problem.cost is None else None
+        if found is None:
+            return []
+        every = [np.bincount(own, minlength=len(self.U)).astype(np.int64) for own in found]
+        value = np.array([self.value(self.where, self.u, counts) for counts in every])
+        order = np.argsort(value, kind="stable")
+        order = order[np.diff(value[order], prepend=-np.inf) > SAME]
+        return [every[k] for k in order[:keep] if np.isfinite(value[k])]
+
     def refined(self, plan: Plan) -> Plan:
         """Settings polished and single runs exchanged in turn, until neither helps."""
         for _ in range(ROUNDS):
@@ -215,18 +237,18 @@ class WholeSearch:
 
     # ------------------------------------------------------------------ polish
 
-    def polished(self, plan: Plan) -> Plan:
+    def polished(self, plan: Plan, steps: int = STEPS) -> Plan:
         """All coordinates moved together to a local optimum of the criterion, within the region; the counts stay."""
         if not self.q:
             return plan
         k = len(plan.counts)
         if self.sides is None or k * self.q <= MOST_TOGETHER:
-            return self._moved(plan, np.arange(k))
+            return self._moved(plan, np.arange(k), steps)
         for i in self.rng.permutation(k):
-            plan = self._moved(plan, np.array([i]))
+            plan = self._moved(plan, np.array([i]), steps)
         return plan
 
-    def _moved(self, plan: Plan, which: Indices) -> Plan:
+    def _moved(self, plan: Plan, which: Indices, steps: int) -> Plan:
         """The plan with the coordinates of some settings at a local optimum."""
         from scipy.optimize import minimize
 
@@ -263,7 +285,7 @@ class WholeSearch:
             method="SLSQP" if constraints else "L-BFGS-B",
             bounds=[(-1.0, 1.0)] * (shape[0] * shape[1]),
             constraints=constraints,
-            options={"maxiter": 100, "ftol": 1e-12},
+            options={"maxiter": steps, "ftol": 1e-12},
         )
         u = plan.u.copy()
         u[which] = np.clip(found.x.reshape(shape), -1.0, 1.0)
@@ -276,7 +298,15 @@ class WholeSearch:
         """log phi per unit of cost, and its gradient by the coordinates."""
         if not np.isfinite(u).all():
             return 1e10, np.zeros(u.size)
-        U, costs = self.arms(where, u)
+        k, q = u.shape
+        # The settings, and each a little lower and higher in every coordinate, in one call.
+        every = np.repeat(u[None], 2 * q + 1, axis=0)
+        for j in range(q):
+            every[1 + j, :, j] = np.maximum(u[:, j] - DIFFERENCE, -1.0)
+            every[1 + q + j, :, j] = np.minimum(u[:, j] + DIFFERENCE, 1.0)
+        rows, prices = self.arms(np.tile(where, 2 * q + 1), every.reshape(-1, q))
+        rows, prices = rows.reshape(2 * q + 1, k, -1), prices.reshape(2 * q + 1, k)
+        U, costs = rows[0], prices[0]
         M = (U * counts[:, None]).T @ U + held
         total = spent + float(counts @ costs)
         F = inverse_factor(M) if np.isfinite(M).all() else None
@@ -284,15 +314,12 @@ class WholeSearch:
             return 1e10, np.zeros(u.size)
         phi = self.criterion.value(M)
         G = self.criterion.cuts(F, 1)[0]
-        gradient = np.empty(u.shape)
-        for j in range(self.q):
-            low, high = u.copy(), u.copy()
-            low[:, j] = np.maximum(u[:, j] - DIFFERENCE, -1.0)
-            high[:, j] = np.minimum(u[:, j] + DIFFERENCE, 1.0)
-            (a, cost_a), (b, cost_b) = self.arms(where, low), self.arms(where, high)
-            step = (high - low)[:, j]
-            gradient[:, j] = -2.0 * phi * counts * np.einsum("ij,ij->i", U @ G, (b - a) / step[:, None])
-            gradient[:, j] += counts * (cost_b - cost_a) / step / total
+        UG, gradient = U @ G, np.empty(u.shape)
+        for j in range(q):
+            a, b = 1 + j, 1 + q + j
+            step = every[b, :, j] - every[a, :, j]
+            gradient[:, j] = -2.0 * phi * counts * np.einsum("ij,ij->i", UG, (rows[b] - rows[a]) / step[:, None])
+            gradient[:, j] += counts * (prices[b] - prices[a]) / step / total
         return float(np.log(phi * total)), np.nan_to_num(gradient).ravel()
 
     def _pulled_inside(self, plan: Plan, u: Floats) -> Floats:
@@ -335,7 +362,8 @@ class WholeSearch:
         """The best plan that the effort found; None where no plan of n runs measures what is asked."""
         descents, random, polishes = AMOUNTS[effort] if isinstance(effort, str) else (10**9, 0, 0)
         deadline = np.inf if isinstance(effort, str) else time.monotonic() + effort
-        found: list[Plan] = []
+        beside = self.beside(BESIDE * descents, KEPT * polishes) if isinstance(effort, str) else self.beside(200, 4)
+        found = [plan for counts in beside if (plan := self.exchanged(self.where, self.u, counts)) is not None]
         best: Plan | None = None
         for k, counts in enumerate(self.starts()):
             if k >= descents or (k and time.monotonic() > deadline):
@@ -344,7 +372,8 @@ class WholeSearch:
             plans = [] if exchanged is None else [exchanged]
             if not isinstance(effort, str):
                 # By turns from the list and from runs on none.
-                plans = [self.refined(plan) for plan in (*plans, self.descended())]
+                plans = [self.refined(plan) for plan in (*plans, self.descended(), *found)]
+                found = []
                 best = min((plan for plan in (best, *plans) if plan is not None), key=lambda plan: plan.value)
             found += plans
         if not isinstance(effort, str):
@@ -355,7 +384,7 @@ class WholeSearch:
         for plan in sorted(found, key=lambda plan: plan.value):
             if len(seen) == polishes:
                 break
-            if not np.isfinite(plan.value) or any(abs(plan.value - value) < 1e-9 for value in seen):
+            if not np.isfinite(plan.value) or any(abs(plan.value - value) < SAME for value in seen):
                 continue
             seen.append(plan.value)
             plan = self.refined(plan)
@@ -369,4 +398,4 @@ class WholeSearch:
         x = x[self.rng.integers(0, len(x), self.n)] if len(x) < self.n else x
         where, u = self.rng.integers(0, len(self.region.pieces), self.n), self.frame.scaled(x)
         counts = np.ones(self.n, dtype=np.int64)
-        return self.polished(Plan(where, u, counts, self.value(where, u, counts)))
+        return self.polished(Plan(where, u, counts, self.value(where, u, counts)), FIRST_STEPS)
