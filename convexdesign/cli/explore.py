@@ -16,7 +16,12 @@ __all__ = ["explore"]
 def explore(
     port: Annotated[int, option("--port", min=0, max=65535, help="Where to listen; 0 takes any free port.")] = 0,
     view: Annotated[
-        str, option("--view", metavar="QUERY", help="What to open with: a link's part after the question mark.")
+        str,
+        option(
+            "--view",
+            metavar="QUERY",
+            help="What to open with: what follows ? in a link; of curves, from curve? on.",
+        ),
     ] = "",
     browser: Annotated[bool, option("--browser/--no-browser", help="Whether to open the browser.")] = True,
     host: Annotated[
@@ -34,12 +39,13 @@ def explore(
     samples at once; the page of curves has designs over an interval, with the sensitivity and its proven bound. The pages are
     served on this machine alone and fetch nothing from elsewhere.
     """
-    query = view.removeprefix("?")
+    query = view.removeprefix("/").removeprefix("?")
     if export is not None:
-        from convexdesign.explore.single_page import alone
+        from convexdesign.explore.single_page import alone, curve_alone
 
         check_writable(export, "--export")
-        write_text(export, alone(query))
+        page, _, rest = query.partition("?")
+        write_text(export, curve_alone(rest) if page == "curve" else alone(query))
         say(f"the view is in {export}")
         return
     from convexdesign.explore.guard import is_local

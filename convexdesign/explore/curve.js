@@ -1,21 +1,26 @@
 // The page of curves: a model and an interval on one side; the sensitivity over the interval, its bound, and the settings to
-// measure at on the other. All mathematics is Python's.
+// measure at on the other. All mathematics is Python's. Of a page that stands alone nothing can be changed.
 
 import { STOPPED, ask } from "./asking.js";
-import { make, raster, roundUp } from "./explorer.js";
+import { MOST_UNDONE, make, raster, roundUp } from "./explorer.js";
 
 const WIDTH = 640, HEIGHT = 380, LEFT = 56, RIGHT = 16, TOP = 20, BOTTOM = 46;
 const LARGEST = 13; // radius of a disc with all the weight
 const WAIT = 250; // milliseconds after the last letter
+const FIELDS = ["problem", "model", "parameters", "low", "high"];
 
 const place = document.getElementById("curve");
+const still = place.dataset.still !== undefined;
 const inputs = {};
+const past = []; // what was shown, oldest first
+const future = []; // what was undone
+let current; // what is shown
 let latest = 0;
 let timer = 0;
 let shown = {};
 
 function field(name, label, attributes = {}) {
-  inputs[name] = make("input", { name, autocomplete: "off", spellcheck: "false", ...attributes });
+  inputs[name] = make("input", { name, autocomplete: "off", spellcheck: "false", readonly: still, ...attributes });
   inputs[name].addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(() => show(query()), WAIT);
@@ -24,8 +29,7 @@ function field(name, label, attributes = {}) {
 }
 
 function query() {
-  const values = ["problem", "model", "parameters", "low", "high"].map((name) => [name, inputs[name].value]);
-  return new URLSearchParams(values).toString();
+  return new URLSearchParams(FIELDS.map((name) => [name, inputs[name].value])).toString();
 }
 
 function number(x, digits = 6) {
@@ -113,7 +117,36 @@ function results(s) {
   ];
 }
 
-async function show(asked) {
+// Back to what was shown before, or forward again; what is being typed is given up.
+function travel(from, to) {
+  clearTimeout(timer);
+  const found = from.pop();
+  if (found === undefined) return;
+  to.push(current);
+  current = found;
+  show(found, true);
+}
+
+function shortcut(event) {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+  const key = event.key.toLowerCase();
+  if (key !== "z" && key !== "y") return;
+  event.preventDefault();
+  if (key === "y" || event.shiftKey) travel(future, past);
+  else travel(past, future);
+}
+
+// Keep what was shown before it is replaced.
+function remember(next) {
+  if (current !== undefined && next !== current) {
+    past.push(current);
+    if (past.length > MOST_UNDONE) past.shift();
+    future.length = 0;
+  }
+  current = next;
+}
+
+async function show(asked, travelling = false) {
   latest += 1;
   const mine = latest;
   let answer;
@@ -128,9 +161,12 @@ async function show(asked) {
   message.replaceChildren();
   if (answer.message) message.append(make("p", { class: "message trouble" }, make("strong", {}, "Not possible: "), answer.message));
   if (answer.query === undefined) return;
-  history.replaceState(null, "", `?${answer.query}`);
+  if (!travelling) remember(answer.query);
+  if (!still) history.replaceState(null, "", `?${answer.query}`);
+  undo.disabled = past.length === 0;
+  redo.disabled = future.length === 0;
   for (const [name, input] of Object.entries(inputs)) {
-    if (document.activeElement !== input) input.value = String(answer[name]);
+    if (travelling || document.activeElement !== input) input.value = String(answer[name]);
   }
   program.textContent = answer.code;
   if (answer.points) {
@@ -141,6 +177,9 @@ async function show(asked) {
 
 const message = make("div", { class: "messages", role: "status", "aria-live": "polite" });
 const right = make("div", { class: "results" });
+const button = (text, onclick, title) => make("button", { type: "button", class: text.toLowerCase(), onclick, title, disabled: true }, text);
+const undo = button("Undo", () => travel(past, future), "Undo (Ctrl-Z)");
+const redo = button("Redo", () => travel(future, past), "Redo (Ctrl-Shift-Z)");
 const program = make("pre", { tabindex: "0", "aria-label": "Python code of this view" });
 
 ask("curve", { query: location.search.slice(1) }).then(
@@ -148,17 +187,19 @@ ask("curve", { query: location.search.slice(1) }).then(
     const example = make("select", { name: "example", onchange: () => example.value && show(example.value) },
       make("option", { value: "" }, "choose an example …"),
       ...first.examples.map((e) => make("option", { value: e.query }, e.title)));
-    inputs.problem = make("select", { name: "problem", onchange: () => show(query()) },
+    inputs.problem = make("select", { name: "problem", disabled: still, onchange: () => show(query()) },
       ...first.criteria.map((c) => make("option", { value: c }, c)));
     const left = make("div", { class: "controls" },
       make("div", { class: "choose" }, make("label", {}, make("span", {}, "problem"), inputs.problem),
-        make("label", {}, make("span", {}, "example"), example)),
+        ...(still ? [] : [make("label", {}, make("span", {}, "example"), example)])),
       field("model", "the mean: terms in x, or a formula with parameters"),
       field("parameters", "parameters, where the formula has any: V=200, K=0.06"),
       make("div", { class: "choose" }, field("low", "x from", { inputmode: "decimal" }), field("high", "to", { inputmode: "decimal" })),
+      ...(still ? [] : [make("div", { class: "tools", role: "toolbar", "aria-label": "What was changed" }, undo, redo)]),
       message, make("details", {}, make("summary", {}, "Python code"), program));
     place.replaceChildren(left, right);
-    for (const name of ["problem", "model", "parameters", "low", "high"]) inputs[name].value = String(first[name] ?? "");
+    if (!still) place.addEventListener("keydown", shortcut);
+    for (const name of FIELDS) inputs[name].value = String(first[name] ?? "");
     show(first.query === undefined ? location.search.slice(1) : first.query);
   },
   () => (place.innerHTML = STOPPED),

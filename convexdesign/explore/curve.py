@@ -93,7 +93,9 @@ class CurveState:
     @classmethod
     def from_query(cls, query: str) -> CurveState:
         """The curve of a link; what it does not say is as in CurveState()."""
-        given = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
+        # With a space in it a link was written by hand, and a plus is a plus.
+        written = query.replace("+", "%2B") if " " in query else query
+        given = {name: values[-1] for name, values in parse_qs(written, keep_blank_values=True).items()}
         return cls(**{name: value for name, value in given.items() if name in cls.__dataclass_fields__})  # type: ignore[arg-type]
 
     def design_problem(self) -> DesignProblem:
@@ -129,8 +131,10 @@ CURVES = {
 }
 
 
-def curve_answer(sent: Mapping[str, Any]) -> dict[str, Any]:
+def curve_answer(sent: Mapping[str, Any], saved: bool = False) -> dict[str, Any]:
     """What the page shows: the sensitivity over the interval, its bound, and the settings; or what is wrong.
+
+    saved: also the design itself, as plain data.
 
     >>> shown = curve_answer({"query": "model=1+%2B+x"})
     >>> [(p["x"], round(p["weight"], 4)) for p in shown["points"]], round(shown["most"], 4)
@@ -143,13 +147,14 @@ def curve_answer(sent: Mapping[str, Any]) -> dict[str, Any]:
         return first | {"message": str(error)}
     fields = vars(state) | {"query": state.to_query(), "code": state.program()}
     try:
-        return first | fields | _solved(state)
+        return first | fields | _solved(state, saved)
     except ConvexDesignError as error:
         return first | fields | {"message": str(error)}
 
 
-def _solved(state: CurveState) -> dict[str, Any]:
+def _solved(state: CurveState, saved: bool) -> dict[str, Any]:
     from convexdesign.plotting.region import region_data
+    from convexdesign.regions.saved import design_to_json
     from convexdesign.solving import solve
 
     with warnings.catch_warnings():
@@ -173,4 +178,4 @@ def _solved(state: CurveState) -> dict[str, Any]:
         "gap": float(design.gap),
         "status": design.status.value,
         "about": ABOUT[state.problem],
-    }
+    } | ({"saved": design_to_json(design)} if saved else {})

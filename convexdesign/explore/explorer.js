@@ -865,4 +865,4 @@ export default {
 };
 
 // For the page of curves.
-export { make, raster, roundUp };
+export { MOST_UNDONE, make, raster, roundUp };

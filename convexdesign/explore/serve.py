@@ -56,13 +56,13 @@ def serve(
     """Serve the explorer until interrupted, ended (SIGTERM) or left by its terminal (SIGHUP): it then ends at once.
 
     port 0: any free one. announce: called with the address once it answers. query: the link's part after the question mark to
-    open with. host: the address to listen at; other than this machine's own, whoever reaches it may use the explorer. Raises
-    InputError where the port or the host cannot be used.
+    open with; of the page of curves beginning with "curve?". host: the address to listen at; other than this machine's own,
+    whoever reaches it may use the explorer. Raises InputError where the port or the host cannot be used.
     """
     with _listening(host, port) as server, _one_thread(), _interrupted_by_the_end(), suppress(KeyboardInterrupt):
         shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
         address = f"http://{f'[{shown}]' if ':' in shown else shown}:{server.server_port}/"
-        address += f"?{query}" if query else ""
+        address += query if query.startswith("curve") else f"?{query}" if query else ""
         announce(address)
         if open_browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

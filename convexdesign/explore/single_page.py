@@ -9,12 +9,13 @@ from typing import Any
 
 from convexdesign import __version__
 from convexdesign.errors import InputError
+from convexdesign.explore.curve import CurveState, curve_answer
 from convexdesign.explore.page import choices, page
 from convexdesign.explore.state import State
 from convexdesign.explore.steps import METHODS, walk
 from convexdesign.explore.views import View, view
 
-__all__ = ["alone", "certificate"]
+__all__ = ["alone", "certificate", "curve_alone"]
 
 HERE = Path(__file__).parent
 METHOD = next(iter(METHODS))
@@ -50,10 +51,63 @@ def alone(query: str = "") -> str:
         raise InputError(f"there is nothing to export: {(seen.problems or {}).get('design', 'no design was found')}")
     shown = page(seen) | {"serial": 0, "loaded": True, "moving": False, "steps": walk(state, METHOD)}
     model = {"shown": shown, "choices": choices(), "examples": [], "methods": [], "linked": False, "still": True}
-    script = (HERE / "explorer.js").read_text(encoding="utf-8").replace("export default", "const explorer =")
-    script = script.replace("export { make, raster, roundUp };\n", "")
-    style = (HERE / "explorer.css").read_text(encoding="utf-8")
+    start = f"""const values = {_as_script(model)};
+const model = {{ get: (name) => values[name], set() {{}}, on() {{}}, off() {{}}, save_changes() {{}} }};
+explorer.render({{ model, el: document.getElementById("explorer") }});"""
+    proof = (
+        "The value and the bound are computed from these weights and dual vectors alone; the code above does it again."
+    )
     title = f"{escape(state.problem)}: a design in the plane"
+    return _document(title, '<div id="explorer"></div>', certificate(seen), proof, f"{_drawing()}\n{start}")
+
+
+def curve_alone(query: str = "") -> str:
+    """The page of a curve's link, as `alone` is of a view in the plane: sensitivity, settings, code and the proven design.
+
+    Parameters
+    ----------
+    query : str
+        A link's part after the question mark, as `CurveState.to_query` gives it.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Raises
+    ------
+    InputError
+        For a query that makes no sense, and where nothing was proven.
+
+    Examples
+    --------
+    >>> text = curve_alone("model=1 + x&low=0&high=2")
+    >>> text.startswith("<!doctype html>"), "http://" in text.replace("http://www.w3.org/2000/svg", "")
+    (True, False)
+    """
+    state = CurveState.from_query(query)
+    shown = curve_answer({"query": query}, saved=True)
+    if "message" in shown:
+        raise InputError(f"there is nothing to export: {shown['message']}")
+    proven = shown.pop("saved")
+    script = (HERE / "curve.js").read_text(encoding="utf-8")
+    script = "\n".join(line for line in script.splitlines() if not line.startswith("import "))
+    known = f'const STOPPED = "";\nconst shownCurve = {_as_script(shown)};\nconst ask = async () => shownCurve;'
+    proof = "The whole design with what proves it, as Design.load reads it from a file; the code above makes it again."
+    title = f"{escape(state.problem)}: a design for a curve"
+    body = '<div id="curve" class="convexdesign-explorer" data-still></div>'
+    return _document(title, body, proven, proof, f"{_drawing()}\n{known}\n{script}")
+
+
+def _drawing() -> str:
+    """The program of the pages in the plane, as part of one script."""
+    script = (HERE / "explorer.js").read_text(encoding="utf-8").replace("export default", "const explorer =")
+    return script.replace("export { MOST_UNDONE, make, raster, roundUp };\n", "")
+
+
+def _document(title: str, body: str, proven: Any, proof: str, script: str) -> str:
+    """A page with nothing outside it."""
+    style = (HERE / "explorer.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -69,16 +123,13 @@ def alone(query: str = "") -> str:
 </head>
 <body class="convexdesign-page">
 <h1>{title}</h1>
-<div id="explorer"></div>
+{body}
 <details class="certificate"><summary>Certificate and weights, to every digit</summary>
-<p>The value and the bound are computed from these weights and dual vectors alone; the code above does it again.</p>
-<pre id="certificate">{escape(json.dumps(certificate(seen), indent=1))}</pre></details>
+<p>{proof}</p>
+<pre id="certificate">{escape(json.dumps(proven, indent=1))}</pre></details>
 <p class="made">Made by convexdesign {escape(__version__)}. This page asks nothing of any other place.</p>
 <script type="module">
 {script}
-const values = {_as_script(model)};
-const model = {{ get: (name) => values[name], set() {{}}, on() {{}}, off() {{}}, save_changes() {{}} }};
-explorer.render({{ model, el: document.getElementById("explorer") }});
 </script>
 </body>
 </html>

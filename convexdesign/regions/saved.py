@@ -168,7 +168,7 @@ def problem_from_json(given: Mapping[str, Any]) -> RegionProblem:
 
 def save_design(design: RegionDesign, path: str | Path) -> None:
     """The design as a document."""
-    write_text(to_path(path), json.dumps(_design(design), indent=1, allow_nan=False) + "\n")
+    write_text(to_path(path), json.dumps(design_to_json(design), indent=1, allow_nan=False) + "\n")
 
 
 def save_exact(exact: RegionExactDesign, path: str | Path) -> None:
@@ -176,7 +176,7 @@ def save_exact(exact: RegionExactDesign, path: str | Path) -> None:
     document = {
         "format": EXACT,
         "version": VERSION,
-        "reference": _design(exact.reference),
+        "reference": design_to_json(exact.reference),
         "where": list(exact.where),
         "x": exact.x.tolist(),
         "counts": exact.counts.tolist(),
@@ -185,7 +185,8 @@ def save_exact(exact: RegionExactDesign, path: str | Path) -> None:
     write_text(to_path(path), json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
-def _design(design: RegionDesign) -> dict[str, Any]:
+def design_to_json(design: RegionDesign) -> dict[str, Any]:
+    """The design as plain data."""
     c = design.certificate
     return {
         "format": DESIGN,

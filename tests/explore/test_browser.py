@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import convexdesign as cd
-from convexdesign.explore import PROBLEMS, State, alone
+from convexdesign.explore import PROBLEMS, State, alone, curve_alone
 from convexdesign.explore.steps import walk
 
 ARMS = [f"{c} of arm {i}" for i in range(3) for c in ("x", "y")]
@@ -383,5 +383,38 @@ def test_the_page_of_curves_shows_the_sensitivity_and_follows_what_is_typed(brow
     page.get_by_label("the mean").fill("1 + y")
     page.locator(".message.trouble").wait_for()
     assert rows.count() == 0
+    assert faults == []
+    page.close()
+
+
+def test_curves_are_undone_and_redone_and_stand_alone(browser, address, tmp_path):
+    page = browser.new_page()
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{address}curve?model=1%20%2B%20x")
+    rows = page.locator(".settings-found tbody tr")
+    page.locator("svg.sensitivity-curve").wait_for()
+    mean = page.get_by_label("the mean")
+    mean.fill("1 + x + x**2")
+    rows.nth(2).wait_for()
+    page.get_by_role("button", name="Undo").click()
+    rows.nth(2).wait_for(state="detached")
+    assert mean.input_value() == "1 + x"
+    assert page.get_by_role("button", name="Undo").is_disabled()
+    mean.press("Control+Shift+Z")
+    rows.nth(2).wait_for()
+    assert mean.input_value() == "1 + x + x**2"
+    assert "x%2A%2A2" in page.url
+    file = tmp_path / "curve.html"
+    file.write_text(curve_alone(page.url.partition("?")[2]), encoding="utf-8")
+    page.goto(file.as_uri())
+    page.locator("svg.sensitivity-curve").wait_for()
+    assert rows.count() == 3
+    assert page.get_by_label("the mean").get_attribute("readonly") is not None
+    assert page.get_by_role("button", name="Undo").count() == 0
+    page.get_by_text("Certificate and weights").click()
+    saved = tmp_path / "design.json"
+    saved.write_text(page.locator("#certificate").inner_text(), encoding="utf-8")
+    assert cd.regions.RegionDesign.load(saved).value == pytest.approx(np.log(4 / 27), rel=1e-6)
     assert faults == []
     page.close()

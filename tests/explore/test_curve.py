@@ -68,3 +68,8 @@ def test_what_the_explorer_computes_needs_numpy_and_scipy_alone():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_link_may_be_written_by_hand():
+    assert CurveState.from_query("model=1 + x + x**2&low=0").model == "1 + x + x**2"
+    assert CurveState.from_query("model=1+%2B+x").model == "1 + x"
