@@ -13,6 +13,7 @@ from convexdesign.arms.read import read_arms
 from convexdesign.deprecation import once_positional
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem import DesignProblem
+from convexdesign.showing import in_turn
 from convexdesign.verification import verify
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def efficiencies(
     if (weights is None) == (counts is None):
         raise InputError("give exactly one of weights and counts")
     table: dict[str, tuple[float, float, float, float, str]] = {}
-    for name in wanted:
+    for name in in_turn(wanted):
         try:
             result = verify(constructors[name](rows, noise_variance=noise_variance), weights=weights, counts=counts)
         except UnidentifiableError as error:

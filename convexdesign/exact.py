@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from convexdesign.evaluation import Evaluation, evaluate
 from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.result_table import ResultTable
 from convexdesign.roundoff import value_error
+from convexdesign.showing import show_progress
 from convexdesign.typing import Counts, Floats, Indices
 
 if TYPE_CHECKING:
@@ -331,7 +333,8 @@ def round_design(
         per_group=per_group,
     )
     pulls, scale = _proportions(allowed, weights)
-    with _bar(progress) as tell:
+    seconds = effort if isinstance(effort, float) else real(time_limit) if method == "optimal" else None
+    with _bar(progress, seconds) as tell:
         options = _Options(method, None if rng is None else generator(rng), real(time_limit), effort, tell)
         found, name = _found(canonical, allowed, pulls, scale, options)
     exact = _evaluated(canonical, allowed, found.counts, bound, dual, scale, name, found.optimality_gap)
@@ -355,19 +358,22 @@ class _Options:
 
 
 @contextmanager
-def _bar(wanted: bool) -> Iterator[Tell | None]:
-    """A bar on standard error, where that is a terminal: descents or boxes so far, the best value and what is proven."""
-    if not wanted:
+def _bar(wanted: bool, at_most: float | None) -> Iterator[Tell | None]:
+    """A line on standard error, where that is a terminal: descents or boxes so far, the best value and what is proven.
+
+    at_most: seconds after which the search ends whatever it has found, where it does.
+    """
+    if not wanted or not sys.stderr.isatty():
         yield None
         return
-    from tqdm import tqdm
-
-    with tqdm(desc="round", unit="step", leave=False, disable=None) as bar:
+    with show_progress("round", at_most) as line:
+        steps = 0
 
         def tell(value: float, lower_bound: float) -> None:
-            gap = {"gap": f"{value / lower_bound - 1.0:.1e}"} if 0 < lower_bound < np.inf else {}
-            bar.set_postfix({"value": f"{value:.6g}", **gap}, refresh=False)
-            bar.update()
+            nonlocal steps
+            steps += 1
+            gap = f", gap {value / lower_bound - 1.0:.1e}" if 0 < lower_bound < np.inf else ""
+            line.tell(None, f"step {steps}, value {value:.6g}{gap}")
 
         yield tell
 

@@ -12,14 +12,14 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from convexdesign.arguments import positive, text_of
 
-__all__ = ["ProgressLine", "show_progress", "tell", "told"]
+__all__ = ["ProgressLine", "in_turn", "show_progress", "tell", "told"]
 
 # Seconds before the line is drawn first, and between two drawings.
 DELAY, BETWEEN = 1.0, 0.25
@@ -44,13 +44,20 @@ class ProgressLine:
         self.at_most = at_most
         self.share: float | None = None
         self.detail = ""
+        self.part: tuple[int, int, str] | None = None
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
         self._started = clock()
         self._width = 0
 
     def tell(self, share: float | None, detail: str = "") -> None:
-        """How far the work is."""
+        """How far the work is, or that part of it which is under way."""
+        if self.part is not None:
+            number, parts, name = self.part
+            share = (
+                number + (min(max(share, 0.0), 1.0) if share is not None and math.isfinite(share) else 0.0)
+            ) / parts
+            detail = f"{name}: {detail}" if detail else name
         if share is not None and math.isfinite(share):
             self.share = max(self.share or 0.0, min(max(share, 0.0), 1.0))
         self.detail = detail
@@ -101,6 +108,18 @@ def tell(share: float | None, detail: str = "") -> None:
     line = _LINE.get()
     if line is not None:
         line.tell(share, detail)
+
+
+def in_turn(names: Sequence[str]) -> Iterator[str]:
+    """The names of parts of the work, one after another: what is told meanwhile is how far this part is."""
+    line = _LINE.get()
+    for number, name in enumerate(names):
+        if line is not None:
+            line.part = (number, len(names), name)
+            line.tell(0.0)
+        yield name
+    if line is not None:
+        line.part = None
 
 
 def told() -> bool:

@@ -129,3 +129,17 @@ def test_durations_are_said_as_people_say_them():
         "1 h",
         "24 h",
     ]
+
+
+def test_parts_of_the_work_share_one_line():
+    from convexdesign.showing import in_turn, tell
+
+    shares = []
+    with show_progress("all") as shown:
+        for name in in_turn(["D", "A", "G", "E"]):
+            tell(7.0 if name == "A" else 0.5, "gap 1e-3")
+            shares.append(shown.share)
+            assert shown.detail == f"{name}: gap 1e-3"
+        tell(None, "done")
+    assert shares == [0.125, 0.5, 0.625, 0.875]
+    assert shown.detail == "done"

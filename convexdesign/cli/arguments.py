@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from convexdesign.cli.completion import files_and_problems, kinds
+from convexdesign.cli.completion import choices, files_and_problems
 from convexdesign.problem.kinds import KINDS
 
-__all__ = ["ProblemOptions", "about_problem", "about_tables", "argument", "option", "with_problem_options"]
+__all__ = ["ProblemOptions", "about_problem", "about_tables", "argument", "for_kinds", "option", "with_problem_options"]
 
 
 def option(*flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
@@ -148,6 +148,16 @@ Formula = Annotated[
 ]
 
 
+def about_kind(kinds: Sequence[str]) -> Any:
+    """The option that says what to do with a table of arms, of these kinds."""
+    return about_problem(
+        "--problem",
+        metavar="KIND",
+        help=f"What to do with a table of arms: {', '.join(kinds)}. With --help behind it, what applies to it alone.",
+        autocompletion=choices(*kinds),
+    )
+
+
 @dataclass(frozen=True)
 class ProblemOptions:
     """A problem file or a table of arms, and the options that say what to do with a table; None where not given."""
@@ -161,15 +171,7 @@ class ProblemOptions:
             autocompletion=files_and_problems,
         ),
     ]
-    problem: Annotated[
-        str | None,
-        about_problem(
-            "--problem",
-            metavar="KIND",
-            help=f"What to do with a table of arms: {', '.join(KINDS)}. With --help behind it, what applies to it alone.",
-            autocompletion=kinds,
-        ),
-    ] = None
+    problem: Annotated[str | None, about_kind(tuple(KINDS))] = None
     formula: Formula = None
     arm_names: Annotated[
         str | None,
@@ -276,7 +278,12 @@ class ProblemOptions:
         return {"delimiter": self.delimiter, "decimal": self.decimal, "encoding": self.encoding}
 
 
-def with_problem_options(command: Callable[..., None]) -> Callable[..., None]:
+def for_kinds(*kinds: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`with_problem_options` for a command that takes problems of these kinds alone: help lists what applies to them."""
+    return partial(with_problem_options, kinds=kinds)
+
+
+def with_problem_options(command: Callable[..., None], kinds: Sequence[str] = tuple(KINDS)) -> Callable[..., None]:
     """Let a command take the arguments of `ProblemOptions` as one value, its first parameter.
 
     On the command line, and in --help, they come before the command's own options.
@@ -291,9 +298,11 @@ def with_problem_options(command: Callable[..., None]) -> Callable[..., None]:
         command(options, **given)
 
     # typer reads both; keyword-only, so that arguments without a default may come in any order.
+    hints["problem"] = Annotated[str | None, about_kind(kinds)]
     whole = [*signature(ProblemOptions).parameters.values(), *own]
     parameters = [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[p.name]) for p in whole]
     run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.kinds = kinds  # type: ignore[attr-defined]
     del run.__wrapped__  # type: ignore[attr-defined]
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,11 @@ class Command(typer.core.TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         kind, whole = problem_told(ctx.meta.get("convexdesign.given", []), self)
+        kinds = getattr(self.callback, "kinds", tuple(KINDS)) if kind is None else (kind,)
         sections: dict[str, list[Any]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is None or not applies(param, kind, whole):
+            if record is None or not applies(param, kinds, whole):
                 continue
             arguments = param.param_type_name == "argument"
             section = "Arguments" if arguments else getattr(param, "rich_help_panel", None) or OPTIONS
@@ -77,11 +79,9 @@ def problem_told(given: list[str], command: Any) -> tuple[str | None, bool]:
     return (kinds[-1] if kinds and kinds[-1] in KINDS else None), stated
 
 
-def applies(param: Any, kind: str | None, whole: bool) -> bool:
-    """Whether a parameter says anything about a problem of this kind; of a whole problem stated by a file."""
+def applies(param: Any, kinds: Sequence[str], whole: bool) -> bool:
+    """Whether a parameter says anything about a problem of one of these kinds; of a whole problem stated by a file."""
     table = param.name in OF_KINDS or param.name in COMMON or param.name in ("problem", "formula")
     if whole and table and param.param_type_name == "option":
         return False
-    if kind is None or param.name not in OF_KINDS:
-        return True
-    return param.name in OF_KIND[kind]
+    return param.name not in OF_KINDS or any(param.name in OF_KIND[kind] for kind in kinds)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from glob import escape, glob
 from pathlib import Path
 
-__all__ = ["algorithms", "choices", "files_and_problems", "kinds"]
+__all__ = ["algorithms", "choices", "files_and_problems"]
 
 Completion = Callable[[str], list[str]]
 
@@ -32,13 +32,6 @@ def files_and_problems(incomplete: str) -> list[str]:
     paths = [Path(path) for path in sorted(glob(escape(incomplete) + "*"))]
     files = [f"{path}/" if path.is_dir() else str(path) for path in paths if path.is_dir() or path.suffix in endings]
     return files + beginning((path.stem for path in library()), incomplete)
-
-
-def kinds(incomplete: str) -> list[str]:
-    """Kinds of problems."""
-    from convexdesign.problem.kinds import KINDS
-
-    return beginning(KINDS, incomplete)
 
 
 def algorithms(incomplete: str) -> list[str]:

@@ -117,7 +117,7 @@ def round_(
         limited = (budget, min_counts, max_counts, groups, per_group, blocks)
         if n is None or method != "auto" or any(value is not None for value in limited):
             raise InputError("over a region runs are rounded by --n, --effort and --seed alone")
-        round_runs(design, n, effort, seed, output, run_sheet, as_json)
+        round_runs(design, n, effort, seed, output, run_sheet, progress, as_json)
     limits: dict[str, Any] = {
         name: read_per_arm(stated, name, text, design.problem)
         for name, text in (("min_counts", min_counts), ("max_counts", max_counts))
@@ -151,12 +151,21 @@ def round_(
 
 
 def round_runs(
-    design: Any, n: int, effort: str, seed: int, output: Path | None, run_sheet: Path | None, as_json: bool
+    design: Any,
+    n: int,
+    effort: str,
+    seed: int,
+    output: Path | None,
+    run_sheet: Path | None,
+    progress: bool,
+    as_json: bool,
 ) -> NoReturn:
     """n runs over a region, the settings free to move; ends the command."""
     from convexdesign.cli import over_region
 
-    exact = design.round(n, effort=read_effort(effort), seed=seed)
+    searched = read_effort(effort)
+    with watched("round", None if progress else False, searched if isinstance(searched, float) else None):
+        exact = design.round(n, effort=searched, seed=seed)
     if run_sheet is not None:
         over_region.write_settings(exact.run_sheet(seed), run_sheet)
     if output is not None and output.suffix.lower() == ".json":

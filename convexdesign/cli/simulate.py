@@ -21,8 +21,8 @@ from convexdesign.cli.arguments import (
     RewardRange,
     Seed,
     SmallestGap,
+    for_kinds,
     option,
-    with_problem_options,
 )
 from convexdesign.cli.completion import algorithms
 from convexdesign.cli.files import check_writable
@@ -45,7 +45,7 @@ __all__ = ["simulate"]
 KINDS = ("best-arm-oracle", "level-set-oracle")
 
 
-@with_problem_options
+@for_kinds(*KINDS)
 def simulate(
     stated: ProblemOptions,
     algorithm: Annotated[

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from convexdesign.cli.app import app
-from convexdesign.cli.command import OF_KIND
+from convexdesign.cli.command import OF_KIND, applies
 from convexdesign.problem.kinds import COMMON, KINDS
 
 
@@ -41,8 +41,9 @@ def test_no_sentence_is_cut(cli, monkeypatch):
 @pytest.mark.parametrize("name", ALL, ids=" ".join)
 def test_every_option_has_words_of_its_own_and_stands_in_the_help(cli, name):
     text = cli(*name, "--help").out
+    kinds = getattr(ALL[name].callback, "kinds", tuple(KINDS))
     for param in ALL[name].params:
-        if param.param_type_name == "option":
+        if param.param_type_name == "option" and applies(param, kinds, whole=False):
             assert param.help, param.name
             assert param.opts[0] in text
 
@@ -95,3 +96,11 @@ def test_completion_can_be_shown_and_breaks_nothing(cli):
     shown = cli("--show-completion", "bash")
     assert shown.code == 0
     assert "_convexdesign_completion" in shown.out
+
+
+def test_a_command_for_some_kinds_lists_what_applies_to_these(cli):
+    shown = cli("simulate", "--help").out
+    assert "--theta" in shown
+    for option in ("--targets", "--direction", "--interest", "--region", "--matrix", "phi2-optimal"):
+        assert option not in shown
+    assert "--direction" in cli("solve", "--help").out

@@ -12,8 +12,8 @@ from convexdesign.cli.arguments import (
     ProblemOptions,
     RewardRange,
     SmallestGap,
+    for_kinds,
     option,
-    with_problem_options,
 )
 from convexdesign.cli.experiment.opening import NewStore, limit_text
 from convexdesign.cli.output import counted, print_line, respond
@@ -30,7 +30,7 @@ BEST_ARM = ("xy-allocation", "best-arm-oracle")
 LEVEL_SET = ("level-set-allocation", "level-set-oracle")
 
 
-@with_problem_options
+@for_kinds(*BEST_ARM, *LEVEL_SET)
 def create(
     stated: ProblemOptions,
     store: NewStore,
