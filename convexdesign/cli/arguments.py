@@ -56,7 +56,14 @@ Watched = Annotated[
 Weights = Annotated[Path | None, option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")]
 Counts = Annotated[Path | None, option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")]
 Delta = Annotated[float, option("--delta", help="The probability of error allowed.")]
-BurnIn = Annotated[str, option("--burn-in", help="Of h-rage: sharp, replicates, adaptive, paper or released.")]
+BurnIn = Annotated[
+    str,
+    option(
+        "--burn-in",
+        help="Of h-rage: sharp, replicates, adaptive, paper or released.",
+        autocompletion=choices("sharp", "replicates", "adaptive", "paper", "released"),
+    ),
+]
 RewardRange = Annotated[
     tuple[float, float] | None,
     option(

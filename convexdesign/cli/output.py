@@ -104,12 +104,36 @@ def counted(number: int, noun: str) -> str:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = ()) -> None:
     """A table on standard output; columns named in `left` are text, all others align as numbers.
 
-    In a narrow window the last column wraps, if it is text; numbers and names are never cut.
+    In a narrow window headings are broken between words, and the last column wraps, if it is text; numbers and names are
+    never cut.
     """
-    from rich import box
-    from rich.cells import cell_len
     from rich.console import Console
     from rich.measure import Measurement
+
+    cells = [[printable(cell) for cell in row] for row in rows]
+    console = Console(file=sys.stdout, highlight=False, width=window_width())
+
+    def too_wide(table: Any) -> bool:
+        return Measurement.get(console, console.options.update_width(ENDLESS), table).minimum > console.width
+
+    # From no heading broken to every one that has two words.
+    for most in (ENDLESS, 18, 14, 10, 1):
+        heads = [textwrap.fill(name, most, break_long_words=False, break_on_hyphens=False) for name in columns]
+        table = _table(columns, heads, cells, left)
+        if not too_wide(table):
+            break
+    else:
+        table = _table(columns, columns, cells, left)
+        console.width = ENDLESS
+    with console.capture() as capture:  # rich would answer a closed pipe by ending the process
+        console.print(table)
+    _print("\n".join(line.rstrip() for line in capture.get().split("\n")))
+
+
+def _table(columns: Sequence[str], heads: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[str]) -> Any:
+    """The table under these headings, in rich's terms."""
+    from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
@@ -120,21 +144,17 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
         pad_edge=False,
         show_edge=False,
     )
-    cells = [[printable(cell) for cell in row] for row in rows]
-    for j, name in enumerate(columns):
+    for j, (name, head) in enumerate(zip(columns, heads)):
         wraps = name == columns[-1] and name in left
         # Without a least width rich cuts what does not wrap.
-        least = None if wraps else max(cell_len(text) for text in (name, *(row[j] for row in cells)))
-        table.add_column(name, justify="left" if name in left else "right", no_wrap=not wraps, min_width=least)
+        least = None if wraps else max(cell_len(text) for text in (*head.split("\n"), *(row[j] for row in cells)))
+        table.add_column(
+            head, vertical="bottom", justify="left" if name in left else "right", no_wrap=not wraps, min_width=least
+        )
     for row in cells:
         # Text, not str: names of arms may hold square brackets, which rich would read as markup.
         table.add_row(*map(Text, row))
-    console = Console(file=sys.stdout, highlight=False, width=window_width())
-    if Measurement.get(console, console.options.update_width(ENDLESS), table).minimum > console.width:
-        console.width = ENDLESS
-    with console.capture() as capture:  # rich would answer a closed pipe by ending the process
-        console.print(table)
-    _print("\n".join(line.rstrip() for line in capture.get().split("\n")))
+    return table
 
 
 def window_width() -> int:

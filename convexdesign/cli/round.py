@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from convexdesign.cli.arguments import AsJson, ProblemOptions, Progress, option, with_problem_options
+from convexdesign.cli.completion import choices
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import counted, print_line, print_table, respond, watched
@@ -49,6 +50,7 @@ def round_(
             "--method",
             help="auto (the best of the cheap ones), ceil (at most one more per arm with weight), apportion, regret, "
             "exchange or optimal (the best counts there are, with proof; needs convexdesign[exact]).",
+            autocompletion=choices("auto", "ceil", "apportion", "regret", "exchange", "optimal"),
         ),
     ] = "auto",
     min_counts: Annotated[

@@ -25,6 +25,7 @@ from convexdesign.cli.arguments import (
     option,
 )
 from convexdesign.cli.completion import algorithms
+from convexdesign.cli.completion import choices as words
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import counted, print_line, print_table, respond, say
 from convexdesign.cli.reading import read_problem
@@ -85,6 +86,7 @@ def simulate(
             "--noise",
             help="gaussian, uniform or symmetric-beta about the means; bernoulli (one of two values, with the variances that "
             "the means say) or bounded (beta laws between two values).",
+            autocompletion=words("gaussian", "uniform", "symmetric-beta", "bernoulli", "bounded"),
         ),
     ] = "gaussian",
     reward_range: RewardRange = None,

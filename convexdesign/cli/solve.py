@@ -36,9 +36,17 @@ def solve(
         ),
     ] = "auto",
     formulation: Annotated[
-        str | None, option("--formulation", help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det.")
+        str | None,
+        option(
+            "--formulation",
+            help="Of conic: sdp, matrix-fractional, socp, dual-socp or log-det.",
+            autocompletion=choices("sdp", "matrix-fractional", "socp", "dual-socp", "log-det"),
+        ),
     ] = None,
-    backend: Annotated[str | None, option("--backend", help="Of conic: clarabel or scs.")] = None,
+    backend: Annotated[
+        str | None,
+        option("--backend", help="Of conic: clarabel or scs.", autocompletion=choices("clarabel", "scs")),
+    ] = None,
     max_iter: Annotated[
         int | None,
         option(

@@ -36,7 +36,7 @@ __all__ = [
 # Inches below which a legend goes beneath the plane, and letters of a name that is turned.
 NARROW, LONGEST = 6.0, 16
 # The mean width of a letter, and how far lines are apart, as shares of the size of the type; what small type is of it.
-LETTER, LINE, SMALL = 0.58, 1.2, 0.833
+LETTER, LINE, SMALL = 0.55, 1.2, 0.833
 # Letters that a line and the space beside it take in a legend.
 HANDLE = 5
 # The share of a picture's width that names of rows may take, and how much larger titles are than labels.
@@ -122,8 +122,18 @@ def finished(
         else:  # beside the plane there would be no room for both
             legend_beneath(ax)
     if title:
-        ax.set_title("\n".join(wrap(title, int(room / TITLE))), loc="left", pad=pad)
+        ax.set_title(balanced(title, int(room / TITLE)), loc="left", pad=pad)
     return ax
+
+
+def balanced(text: str, most: int) -> str:
+    """The text in as few lines as so many letters a line allow, of about one length.
+
+    >>> balanced("one and two and three", 16)
+    'one and two\\nand three'
+    """
+    lines = wrap(text, most)
+    return "\n".join(next(found for k in range(1, most + 1) if len(found := wrap(text, k)) <= len(lines)))
 
 
 def inches(ax: Axes) -> float:

@@ -70,7 +70,7 @@ def simulated_samples(
     return pd.concat(tables, ignore_index=True)
 
 
-def draw_complexity(lines: pd.DataFrame, points: pd.DataFrame, ax: Axes) -> Axes:
+def draw_complexity(lines: pd.DataFrame, points: pd.DataFrame, ax: Axes, title: str | None = None) -> Axes:
     """Panel (c): both oracles as lines, simulated algorithms as points with standard errors, logarithmic axes."""
     from convexdesign.plotting.canvas import finished, legend_over
     from convexdesign.plotting.palette import LINE_STYLES, MARKERS, series_colour
@@ -90,8 +90,8 @@ def draw_complexity(lines: pd.DataFrame, points: pd.DataFrame, ax: Axes) -> Axes
         )
     ax.set_xscale("log")
     ax.set_yscale("log")
-    legend_over(ax)
-    return finished(ax, "kappa = largest / smallest noise variance", "samples", grid="both")
+    pad = legend_over(ax)
+    return finished(ax, "kappa = largest / smallest noise variance", "samples", grid="both", title=title, pad=pad)
 
 
 def run(
@@ -125,7 +125,7 @@ def run(
     for ax, letter, label in zip(axes, "ab", (HETEROSKEDASTIC, HOMOSKEDASTIC)):
         title = f"({letter}) {label}, kappa = 20"
         plot_allocation(designs[label].to_numpy(), names=NAMES, title=title, ax=ax)
-    draw_complexity(lines, points, axes[2]).set_title("(c) samples needed as kappa grows", loc="left")
+    draw_complexity(lines, points, axes[2], "(c) samples needed as kappa grows")
     figure.savefig(paths[0])
     for table, path in zip((designs, lines, points), paths[1:4]):
         table.to_csv(path, index=False)

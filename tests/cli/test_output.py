@@ -126,3 +126,16 @@ def test_files_and_logs_are_not_wrapped(capsys, monkeypatch, columns):
     say("word " * 100)
     captured = capsys.readouterr()
     assert captured.out.count("\n") == captured.err.count("\n") == 1
+
+
+def test_headings_are_broken_between_words_before_a_table_leaves_the_window(capsys, monkeypatch):
+    rows = [("red", "0.5000", "1.0")]
+    heads = ("arm", "share of the measurements", "noise variance known")
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table(heads, rows, left=("arm",))
+    narrow = capsys.readouterr().out.splitlines()
+    assert max(map(len, narrow)) <= 40
+    assert " ".join(" ".join(narrow[:2]).split()).count("share of") == 1
+    monkeypatch.setenv("COLUMNS", "20")
+    print_table(heads, [("a name that is long", "0.5000", "1.0")], left=("arm",))
+    assert capsys.readouterr().out.splitlines()[0].split() == " ".join(heads).split()
