@@ -1,5 +1,5 @@
-"""Frank-Wolfe methods: the fully corrective one for large sets of arms, and the classic ones for comparison; an interior point
-method for smooth criteria with bounds on the weights."""
+"""Frank-Wolfe methods: the fully corrective one for large sets of arms, and the classic ones for comparison; interior point
+methods for smooth criteria and for minimax with bounds on the weights."""
 
 from convexdesign.frankwolfe.bounded import interior_point, is_for
 from convexdesign.frankwolfe.classic_methods import classic

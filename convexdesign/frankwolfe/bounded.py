@@ -39,7 +39,7 @@ from convexdesign.problem.shares import bounded_shares
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
 
-__all__ = ["Bounded", "fits", "interior_point", "is_for", "within_bounds"]
+__all__ = ["Bounded", "filled", "fits", "interior_point", "is_for", "within_bounds"]
 
 
 MOST_STEPS = 80
@@ -194,10 +194,7 @@ class _Task:
 
     def gap(self, state: _State) -> float:
         """(h_W(q) - w'q) / (w'q + held)."""
-        order = np.argsort(-state.q, kind="stable")
-        left = self.room - float(self.low.sum())
-        filled = np.diff(np.minimum(np.cumsum((self.high - self.low)[order]), left), prepend=0.0)
-        most = float(self.low @ state.q + filled @ state.q[order])
+        most = float(filled(state.q, self.low, self.high, self.room)[0] @ state.q)
         return max(most - float(state.w @ state.q), 0.0) / state.total
 
     def bounded(self, state: _State, steps: int) -> Bounded:
@@ -327,11 +324,41 @@ def _to_zero(x: Floats, dx: Floats) -> float:
     return float((x[falling] / -dx[falling]).min()) if falling.any() else np.inf
 
 
+def filled(q: Floats, lower: Floats, upper: Floats, total: float = 1.0) -> tuple[Floats, float]:
+    """The weights of the largest w'q within the bounds and with this sum, and the q of the arm that is filled in part."""
+    order = np.argsort(-q)
+    room = (upper - lower)[order]
+    reached = np.cumsum(room)
+    left = total - float(lower.sum())
+    vertex = lower.copy()
+    vertex[order] += np.clip(left - (reached - room), 0.0, room)
+    return vertex, float(q[order[min(int(np.searchsorted(reached, left)), q.size - 1)]])
+
+
 def is_for(canonical: Canonical, tuning: BoundedTuning = BOUNDED) -> bool:
-    """Whether the criterion is smooth, the weights have no limits but bounds, and the arms are few enough to hold."""
+    """Whether weights have no limits but bounds, the arms are few enough to hold, and the criterion is smooth or a minimax."""
     problem = canonical.problem
-    smooth = oracle_of(problem).smooth(canonical) is not None
-    return smooth and problem.weight_set.is_box and fits(problem.arms.n, canonical.rank, tuning)
+    if not (problem.weight_set.is_box and fits(problem.arms.n, canonical.rank, tuning)):
+        return False
+    return oracle_of(problem).smooth(canonical) is not None or is_two_sided(canonical)
+
+
+def is_two_sided(canonical: Canonical) -> bool:
+    """Whether targets are generated, too: for the largest of their variances."""
+    return oracle_of(canonical).corrective_step(canonical, _Sides()) is True
+
+
+class _Sides:
+    """Whether a corrective step is two-sided, asked in the way of a solve."""
+
+    def log_det(self) -> bool:
+        return False
+
+    def average_variance(self) -> bool:
+        return False
+
+    def two_sided(self) -> bool:
+        return True
 
 
 def _saturated(
@@ -398,32 +425,35 @@ def interior_point(
     max_iter counts steps; time_limit in seconds; report is called once, with the result; tuning: what was
     measured. Raises SolverError where `is_for` is false or the arms that may have weight do not span.
     """
-    smooth = oracle_of(canonical).smooth(canonical)
-    if smooth is None or not is_for(canonical, tuning):
+    if not is_for(canonical, tuning):
         raise SolverError(
-            "the interior point method is for smooth criteria, bounds on the weights and not too many arms"
+            "the interior point method is for smooth criteria and minimax, bounds on the weights and not too many arms"
         )
-    form, contrast_matrix = smooth
+    smooth = oracle_of(canonical).smooth(canonical)
     trace = Trace("interior-point", tol, max_iter, time_limit, report)
     W, n = canonical.problem.weight_set, canonical.problem.arms.n
     lower = np.zeros(n) if W.lower is None else W.lower
     upper = np.where(W.allowed(n), np.ones(n) if W.upper is None else W.upper, 0.0)
-    arms = canonical.whiten_arms(np.arange(n))
+    upper = np.maximum(upper, lower)
     each = _seconds_per_step(n, canonical.rank, tuning)
 
     def no_time() -> bool:
         return time_limit is not None and trace.seconds + each > time_limit
 
+    if smooth is None:
+        return _minimax(canonical, trace, lower, upper, no_time, tuning)
+    arms = canonical.whiten_arms(np.arange(n))
+    form, contrast_matrix = smooth
     try:
         found = (
-            _saturated(canonical, smooth, arms, lower, np.maximum(upper, lower))
-            or _on_sets(canonical, smooth, arms, lower, np.maximum(upper, lower), tol, no_time, tuning)
+            _saturated(canonical, smooth, arms, lower, upper)
+            or _on_sets(canonical, smooth, arms, lower, upper, tol, no_time, tuning)
             or within_bounds(
                 arms,
                 form,
                 contrast_matrix,
                 lower,
-                np.maximum(upper, lower),
+                upper,
                 ALMOST * tol,
                 prior=canonical.prior,
                 max_steps=trace.iterations_left,
@@ -438,3 +468,23 @@ def interior_point(
     trace.record(proven.value, proven.bound, proven.gap, int(np.count_nonzero(found.weights)))
     ended = None if found.gap <= tol else trace.limit_reached() or (Status.TIME_LIMIT if no_time() else None)
     return Outcome(found.weights, None, ended, trace.stats(2.0 * found.steps))
+
+
+def _minimax(
+    canonical: Canonical,
+    trace: Trace,
+    lower: Floats,
+    upper: Floats,
+    no_time: Callable[[], bool],
+    tuning: BoundedTuning,
+) -> Outcome:
+    from convexdesign.frankwolfe.bounded_minimax_sets import minimax_design_within
+
+    asked, trace.tol = trace.tol, ALMOST * trace.tol
+    try:
+        found = minimax_design_within(canonical, trace, lower, upper, no_time, tuning)
+    except np.linalg.LinAlgError as error:
+        raise SolverError(str(error)) from None
+    trace.tol = asked
+    ended = None if found.gap <= asked else trace.limit_reached() or (Status.TIME_LIMIT if no_time() else None)
+    return Outcome(found.weights, found.dual, ended, trace.stats(2.0 * len(trace.history)))

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from convexdesign.criteria.smooth import SmoothForm
-from convexdesign.frankwolfe.bounded import Bounded, within_bounds
+from convexdesign.frankwolfe.bounded import Bounded, filled, within_bounds
 from convexdesign.frankwolfe.tuning import BOUNDED, BoundedTuning
 from convexdesign.typing import Floats
 
@@ -49,7 +49,7 @@ def within_bounds_on_sets(
         if state is None:
             return None
         q, value = state
-        vertex, nu = _vertex(q, lower, upper)
+        vertex, nu = filled(q, lower, upper)
         gap = float((vertex - w) @ q) / value
         if gap < best.gap:
             best = Bounded(w, max(gap, 0.0), steps)
@@ -87,17 +87,6 @@ def within_bounds_on_sets(
     return best
 
 
-def _vertex(q: Floats, lower: Floats, upper: Floats) -> tuple[Floats, float]:
-    """The weights of the largest w'q within the bounds, and the q of the arm that is filled in part."""
-    order = np.argsort(-q, kind="stable")
-    room = (upper - lower)[order]
-    filled = np.cumsum(room)
-    left = 1.0 - float(lower.sum())
-    vertex = lower.copy()
-    vertex[order] += np.clip(left - (filled - room), 0.0, room)
-    return vertex, float(q[order[min(int(np.searchsorted(filled, left)), q.size - 1)]])
-
-
 def _started(
     arms: Floats,
     form: SmoothForm,
@@ -113,12 +102,12 @@ def _started(
         state = _gradient(arms, form, contrast_matrix, w, prior)
         if state is None:
             return w
-        vertex = _vertex(state[0], lower, upper)[0]
+        vertex = filled(state[0], lower, upper)[0]
         w = vertex if k == 1 else w + (vertex - w) * (2.0 / (k + 2.0))
     state = _gradient(arms, form, contrast_matrix, w, prior)
     if state is None:
         return w
-    vertex = _vertex(state[0], lower, upper)[0]
+    vertex = filled(state[0], lower, upper)[0]
     return vertex if _gradient(arms, form, contrast_matrix, vertex, prior) is not None else w
 
 

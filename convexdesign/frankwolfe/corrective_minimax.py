@@ -24,7 +24,7 @@ from convexdesign.frankwolfe.minimax_systems import DenseSystem, Linearisation, 
 from convexdesign.frankwolfe.symmetric import symmetric_dimension
 from convexdesign.typing import Floats
 
-__all__ = ["CorrectedMinimax", "correct_minimax"]
+__all__ = ["CorrectedMinimax", "cheaper_system", "correct_minimax"]
 
 
 STEP_TO_BOUNDARY = 0.99
@@ -99,7 +99,7 @@ def correct_minimax(
     """
     n, m = len(arms) // responses, len(targets)
     vectors = np.asfortranarray(np.concatenate([arms, targets]).T)
-    problem = RestrictedProblem(vectors, n, responses, prior, _cheaper_system(len(arms), m, arms.shape[1]))
+    problem = RestrictedProblem(vectors, n, responses, prior, cheaper_system(len(arms), m, arms.shape[1]))
     best = at = _starting_point(problem, start)
     step = 0
     for step in range(max_iter + 1):
@@ -116,7 +116,7 @@ def correct_minimax(
     return CorrectedMinimax(w / w.sum(), mu / mu.sum(), best.gap, step)
 
 
-def _cheaper_system(n: int, m: int, r: int) -> type[Linearisation]:
+def cheaper_system(n: int, m: int, r: int) -> type[Linearisation]:
     """Counts multiplications; the matrix space also has more calls, worth some 1e7 of them."""
     p = symmetric_dimension(r)
     dense = n * n * (4 * m + n / 3)

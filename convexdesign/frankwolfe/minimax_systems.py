@@ -59,6 +59,7 @@ Solve = Callable[[Floats, Floats], tuple[Floats, Floats]]
 class Linearisation(Protocol):
     """The problem around weights w, from whitened arms Y (r, n responses), targets T (r, m) and prior (r, r) or None."""
 
+    targets: Floats
     variances: Floats
 
     def __init__(self, Y: Floats, T: Floats, prior: Floats | None, responses: int = 1) -> None: ...

@@ -66,8 +66,9 @@ class BoundedTuning:
     weights that are put on bounds are followed by a step of Newton's method.
 
     From so many as `many` arms on, working sets are worth their rounds, of which there are at most `rounds`. A set has
-    per_coordinate arms for each coordinate of a symmetric matrix, and at least `least`; starting: vertices that the start
-    goes through.
+    per_coordinate arms for each coordinate of a symmetric matrix, and at least `least` (minimax_least for the minimax, whose
+    systems grow with the arms no faster); starting: vertices that the start goes through; sample: arms from which a minimax
+    learns its first prices. A minimax master takes at most minimax_steps.
     """
 
     dense: int = 2
@@ -80,6 +81,9 @@ class BoundedTuning:
     per_coordinate: int = 6
     least: int = 600
     starting: int = 6
+    minimax_steps: int = 60
+    sample: int = 4000
+    minimax_least: int = 4000
 
 
 TUNING = Tuning()

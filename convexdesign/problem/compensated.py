@@ -18,6 +18,8 @@ __all__ = ["congruence", "difference", "in_two_parts", "product", "product_error
 
 # Veltkamp's constant: splits a double into two of 26 bits.
 SPLITTER = 134217729.0
+# Products of less than this share of all entries are made by themselves.
+SPARSE = 0.1
 # Rows at a time, so that what is added up stays in the processor's cache.
 BLOCK_ENTRIES = 2**14
 
@@ -56,7 +58,18 @@ def _accumulated(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     high = np.zeros((first.shape[0], second.shape[1]))
     low = np.zeros_like(high)
     first_parts, second_parts = _split(first), _split(second)
+    filled, full = second != 0, first.shape[0] * second.shape[1]
     for k in range(second.shape[0]):
+        rows, cols = np.flatnonzero(first[:, k]), np.flatnonzero(filled[k])
+        if rows.size * cols.size < SPARSE * full:
+            # Of sparse matrices, diagonal ones among them, only what is there.
+            at = np.ix_(rows, cols)
+            a, b = first[rows, k, None], second[k, cols]
+            p = a * b
+            error = _error(p, *(part[rows, k, None] for part in first_parts), *(part[k, cols] for part in second_parts))
+            total, lost = _two_sum(high[at], p)
+            high[at], low[at] = total, low[at] + (lost + error)
+            continue
         left, right = first[:, k, None], second[k]
         p = left * right
         error = _error(p, *(part[:, k, None] for part in first_parts), *(part[k] for part in second_parts))
