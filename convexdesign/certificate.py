@@ -18,6 +18,7 @@ from convexdesign.deprecation import deprecated
 from convexdesign.dual_certificate import DualCertificate
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
+from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import UNIT, prior_form
 from convexdesign.roundoff import inner_product, value_error
 from convexdesign.typing import Floats, Indices
@@ -228,10 +229,10 @@ def _seen(canonical: Canonical, columns: Floats, blur: Floats) -> float:
     """e with blur'|y| <= e |C'y| for every y in the range; infinite where the columns C do not span it."""
     if columns.shape[1] != canonical.rank:
         return np.inf
-    image = canonical.inverse @ columns
+    image = times(canonical.inverse, columns)
     with np.errstate(all="ignore"):
         try:
             inverse = np.linalg.inv(image)
         except np.linalg.LinAlgError:
             return np.inf
-        return float(np.linalg.norm((blur @ np.abs(canonical.inverse.T)) @ np.abs(inverse.T)))
+        return float(np.linalg.norm(times(blur[None], np.abs(canonical.inverse.T))[0] @ np.abs(inverse.T)))

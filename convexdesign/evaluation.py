@@ -8,6 +8,7 @@ from convexdesign.arms.groups import repeat_per_response
 from convexdesign.criteria import Evaluation, oracle_of
 from convexdesign.criteria.evaluation import OUTSIDE_TOLERANCE
 from convexdesign.problem import Canonical
+from convexdesign.problem.monomial import column_sizes, times
 from convexdesign.typing import Floats
 
 __all__ = ["OUTSIDE_TOLERANCE", "Evaluation", "evaluate"]
@@ -21,7 +22,7 @@ def evaluate(canonical: Canonical, weights: Floats) -> Evaluation:
     """The criterion at the weights (n,), in the user's order."""
     problem = canonical.problem
     columns, lost = _inverse_factor(canonical, weights)
-    factor = canonical.basis @ columns
+    factor = times(canonical.basis, columns)
     rank = columns.shape[1]
     null = canonical.basis @ lost
     worst = _unmeasured(canonical, null) if null.shape[1] else -1
@@ -46,6 +47,9 @@ def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, Floa
 
     root = _information_root(canonical, weights)
     r = canonical.rank
+    apart = column_sizes(root)
+    if apart is not None and apart.min() > SINGULAR_TOLERANCE * apart.max():
+        return np.diag(1.0 / apart), np.zeros((r, 0))
     # Longest rows first and column pivoting: row-wise stable, whatever the spread of the weights.
     root = root[np.argsort(-np.einsum("ij,ij->i", root, root), kind="stable")]
     triangle, pivot, *_ = dgeqp3(root)

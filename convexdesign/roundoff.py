@@ -23,6 +23,7 @@ from convexdesign.arms.groups import repeat_per_response
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner_product
 from convexdesign.problem import Canonical
+from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import UNIT, prior_form
 from convexdesign.typing import Floats
 
@@ -63,13 +64,13 @@ def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> Inverse:
         part = support[start : start + BLOCK]
         rows = problem.arms.take(part)
         Y = np.sqrt(repeat_per_response(weights.take(part), rows))[:, None] * rows
-        Z = Y @ F
-        G = G + Z.T @ Z
-        M = M + Y.T @ Z
-        E = g * (np.abs(Y) @ size)
+        Z = times(Y, F)
+        G = G + times(Z.T, Z)
+        M = M + times(Y.T, Z)
+        E = g * times(np.abs(Y), size)
         # What a sum of squares rounds is charged to its terms.
-        cross += np.abs(Z).T @ (E + len(Y) * UNIT / 2.0 * np.abs(Z))
-        squared += E.T @ E
+        cross += times(np.abs(Z).T, E + len(Y) * UNIT / 2.0 * np.abs(Z))
+        squared += times(E.T, E)
         off += len(Y) * UNIT * float(np.vdot(Z, Z))
     # Blocks are summed up one by one.
     off += (support.size // BLOCK + 2) * UNIT * float(np.trace(G))
@@ -78,7 +79,7 @@ def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> Inverse:
     delta = float(np.linalg.norm(G)) + off + 2.1 * np.sqrt(bulk) + bulk
     entries = np.abs(G) + cross + cross.T + squared + held_off
     entries += (support.size // BLOCK + 2) * UNIT
-    row = g * float(np.linalg.norm(size.T @ np.abs(M))) * (1.0 + 2.0 * delta)
+    row = g * float(np.linalg.norm(times(size.T, np.abs(M)))) * (1.0 + 2.0 * delta)
     return Inverse(M, delta * (1.0 + 2.0 * delta), row, entries)
 
 
@@ -97,8 +98,8 @@ def _by_entries(canonical: Canonical, at: Evaluation, inverse: Inverse, in_norms
     N = inverse.entries @ np.linalg.inv(np.eye(k) - inverse.entries)
 
     def errors(rows: Floats) -> Floats:
-        z = np.abs(rows @ F)
-        e = inner_product(F.shape[0]) * (np.abs(rows) @ np.abs(F))
+        z = np.abs(times(rows, F))
+        e = inner_product(F.shape[0]) * times(np.abs(rows), np.abs(F))
         return np.asarray(np.einsum("ij,ij->i", z + e, (z + e) @ N) + np.einsum("ij,ij->i", e, 2.0 * z + e))
 
     return oracle_of(canonical).error_by_entries(canonical, at, Rounded(N, errors), in_norms)

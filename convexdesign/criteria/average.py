@@ -36,6 +36,7 @@ from convexdesign.dual_certificate import DualCertificate
 from convexdesign.errors import InputError
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
+from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
 
@@ -75,7 +76,7 @@ class AverageOracle(CriterionOracle):
     criterion = Criterion.AVERAGE
 
     def value(self, canonical: Canonical, columns: Floats, factor: Floats) -> tuple[float, int]:
-        return float(np.sum((factor.T @ canonical.problem.contrast_matrix) ** 2)), -1
+        return float(np.sum(times(factor.T, canonical.problem.contrast_matrix) ** 2)), -1
 
     def error_in_norms(self, canonical: Canonical, at: Evaluation, inverse: Inverse) -> float:
         return inverse.delta + 2.0 * inverse.row + inverse.row**2 + moments_error(canonical.problem, at.factor)
@@ -86,7 +87,7 @@ class AverageOracle(CriterionOracle):
 
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
         F = at.factor
-        vectors = (canonical.problem.contrast_matrix.T @ F) @ F.T
+        vectors = times(times(canonical.problem.contrast_matrix.T, F), F.T)
         return np.arange(vectors.shape[0]), vectors
 
     def numbered(self, problem: DesignProblem) -> int | None:
@@ -179,15 +180,15 @@ def summed_by_target(targets: Indices, vectors: Floats, count: int) -> tuple[Ind
 
 def moments_error(problem: DesignProblem, factor: Floats) -> float:
     """The share of |F'L|^2 that the rounding of L, M = LL', may amount to: for roots that had to be computed."""
-    whole = float(np.linalg.norm(factor.T @ problem.contrast_matrix))
+    whole = float(np.linalg.norm(times(factor.T, problem.contrast_matrix)))
     if problem.stated.region is not None:
         size = np.linalg.norm(problem.contrast_matrix, axis=1)
         return 32 * inner_product(len(size)) * float(np.linalg.norm(np.abs(factor).T @ size)) / whole
     if problem.moments is not None:
         # |tr F'EF| <= sum_ij |E_ij| (|F||F|')_ij for E = M - LL' and the rounding of M.
-        L, seen = problem.contrast_matrix, np.abs(factor) @ np.abs(factor).T
-        E = np.abs(problem.moments - L @ L.T) + 2 * UNIT * np.abs(problem.moments)
-        E += inner_product(L.shape[1]) * (np.abs(L) @ np.abs(L).T)
+        L, seen = problem.contrast_matrix, times(np.abs(factor), np.abs(factor).T)
+        E = np.abs(problem.moments - times(L, L.T)) + 2 * UNIT * np.abs(problem.moments)
+        E += inner_product(int(np.count_nonzero(L, axis=1).max(initial=0))) * times(np.abs(L), np.abs(L).T)
         share = float(np.vdot(E, seen)) / whole**2
         if share > NEGLIGIBLE:
             # With twice the digits, which takes long in many dimensions.

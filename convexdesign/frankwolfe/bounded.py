@@ -27,7 +27,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response, sum_per_arm
-from convexdesign.certificate import certify
+from convexdesign.certificate import certify, evaluate
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.smooth import SmoothForm
 from convexdesign.errors import SolverError
@@ -35,6 +35,7 @@ from convexdesign.frankwolfe.symmetric import coordinates, sum_per_pair, symmetr
 from convexdesign.frankwolfe.tuning import BOUNDED, BoundedTuning
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical
+from convexdesign.problem.monomial import single_entries
 from convexdesign.problem.shares import bounded_shares
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats
@@ -374,13 +375,21 @@ def _saturated(
     form, contrast_matrix = smooth
     try:
         # A = U' diag(w) U: with L = U'K, tr(A^-1 LL') = tr(diag(w)^-1 KK').
-        L = np.linalg.solve(arms.T, contrast_matrix) if contrast_matrix.size else np.empty((r, 0))
+        L = _solved(arms, contrast_matrix) if contrast_matrix.size else np.empty((r, 0))
         a = form.saturated(np.asarray(L, dtype=np.float64))
     except np.linalg.LinAlgError:
         return None
     if a is None or not np.isfinite(a).all() or not (a > 0).any():
         return None
     return Bounded(bounded_shares(a, lower, upper)[0], 0.0, 0)
+
+
+def _solved(arms: Floats, columns: Floats) -> Floats:
+    """U'^-1 K for square U: by its entries where each row and column has one."""
+    entries = single_entries(arms)
+    if entries is not None and np.unique(entries[0]).size == len(arms) and entries[1].all():
+        return np.asarray(columns[entries[0]] / entries[1][:, None])
+    return np.asarray(np.linalg.solve(arms.T, columns))
 
 
 def _on_sets(
@@ -464,8 +473,14 @@ def interior_point(
     except np.linalg.LinAlgError as error:
         raise SolverError(str(error)) from None
     trace.iterations = found.steps
-    proven = certify(canonical, W.projected(found.weights) if not W.is_simplex else found.weights)
-    trace.record(proven.value, proven.bound, proven.gap, int(np.count_nonzero(found.weights)))
+    weights = found.weights if W.is_simplex else W.projected(found.weights)
+    if found.steps == 0 and found.gap == 0.0:
+        # In as many dimensions as arms a proof takes long, and the weights will be judged anyway.
+        value = evaluate(canonical, weights).value
+        trace.record(value, value, 0.0, int(np.count_nonzero(weights)))
+    else:
+        proven = certify(canonical, weights)
+        trace.record(proven.value, proven.bound, proven.gap, int(np.count_nonzero(weights)))
     ended = None if found.gap <= tol else trace.limit_reached() or (Status.TIME_LIMIT if no_time() else None)
     return Outcome(found.weights, None, ended, trace.stats(2.0 * found.steps))
 

@@ -27,6 +27,7 @@ from convexdesign.problem.coordinates import (
     leaving,
     span_of,
 )
+from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import precise_prior_vectors, prior_vectors, spanning_prior_vectors
 from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.restated import as_given, lifted_map, precise_rows, restate
@@ -129,7 +130,7 @@ class Canonical:
     @cached_property
     def contrast_matrix(self) -> Floats:
         """The columns of `problem.contrast_matrix` in whitened coordinates, (r, k)."""
-        return self.basis.T @ self.problem.contrast_matrix
+        return times(self.basis.T, self.problem.contrast_matrix)
 
     @cached_property
     def merged(self) -> Indices:
@@ -177,7 +178,7 @@ class Canonical:
 
     def whiten_arms(self, index: Indices) -> Floats:
         """u_i = W'y_i at the indices, rows (k, r); of arms with several responses (k responses, r)."""
-        return self.problem.arms.take(index) @ self.basis
+        return times(self.problem.arms.take(index), self.basis)
 
     def whiten_targets(self, index: Indices) -> Floats:
         """t_j = W'v_j / sqrt(target_scale) at the indices."""
@@ -247,7 +248,7 @@ def _canonical(problem: DesignProblem) -> Canonical:
         image, again = effort * image, partial(_scaled, effort, again)
     keep, weights, whitening, unwhitening = coarse_design(image, held, problem.responses, again)
     weights = weights * unit[keep]
-    basis, inverse, coarse = basis @ whitening, unwhitening @ inverse, sample[keep]
+    basis, inverse, coarse = times(basis, whitening), times(unwhitening, inverse), sample[keep]
     if problem.criterion.by_target:
         target_scale = problem.targets.size(basis)
         if not target_scale > 0:

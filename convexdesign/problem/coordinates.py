@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from convexdesign.errors import SolverError
 from convexdesign.problem.exact_rank import rank_at_least
+from convexdesign.problem.monomial import column_sizes, single_entries, times
 from convexdesign.typing import Floats, Indices
 
 __all__ = [
@@ -107,15 +108,16 @@ def span_of(rows: Floats, given: Callable[[], tuple[Floats, ...]] | None = None)
 
     given: makes rows of the same span as they were before any rounding on the way here, in any units, as a sum of parts.
     """
-    unit = _reduced(_unit_rows(rows))
-    sigma = np.linalg.svd(unit, compute_uv=False)
+    unit = _unit_rows(rows)
+    apart = column_sizes(unit)
+    sigma = np.linalg.svd(_reduced(unit), compute_uv=False) if apart is None else np.sort(apart)[::-1]
     if not sigma[0] > 0:
         return np.empty((rows.shape[1], 0)), np.inf
     share = sigma / sigma[0]
     if share.size == rows.shape[1] and share[-1] > CLEAR:
         # The coordinates themselves: no rounding is better than a rotation's.
         return np.eye(share.size), float(1.0 / share[-1])
-    vt = np.linalg.svd(unit, full_matrices=False)[2]
+    vt = np.linalg.svd(_reduced(unit), full_matrices=False)[2]
     rank = int(np.count_nonzero(share > CLEAR))
     possible = int(np.count_nonzero(share > EPS))
     if possible > rank:
@@ -134,7 +136,7 @@ def amplification(basis: Floats, inverse: Floats) -> float:
 
     |y|'|W| <= |u|'|R||W| for every y in the range, whatever its scale: Skeel's condition number of the coordinates.
     """
-    return float(np.linalg.norm(np.abs(inverse) @ np.abs(basis)))
+    return float(np.linalg.norm(times(np.abs(inverse), np.abs(basis))))
 
 
 def leaving(rows: Floats, null: Floats, scale: Floats, silent: NDArray[np.bool_]) -> Indices:
@@ -188,12 +190,13 @@ def coarse_design(
         each = weights if responses == 1 else np.repeat(weights, responses)
         effort = np.sqrt(np.concatenate([np.ones(held), each]))
         triangle = _triangle(effort[:, None] * current)
-        inverse, info = dtrtri(triangle)
+        diagonal = single_entries(triangle) is not None and bool((triangle.diagonal() != 0).all())
+        inverse, info = (np.diag(1.0 / triangle.diagonal()), 0) if diagonal else dtrtri(triangle)
         if info:
             raise SolverError("the arms are too nearly dependent for double precision; drop some of their coordinates")
-        whitening, unwhitening = whitening @ inverse, triangle @ unwhitening
+        whitening, unwhitening = times(whitening, inverse), times(triangle, unwhitening)
         ill = ill or (again is not None and amplification(whitening, unwhitening) > ILL)
-        current = current @ inverse if again is None or not ill else again(whitening)[kept]
+        current = times(current, inverse) if again is None or not ill else again(whitening)[kept]
         leverage = np.einsum("ij,ij->i", current[held:], current[held:])
         if responses > 1:
             leverage = leverage.reshape(-1, responses).sum(axis=1)
@@ -205,6 +208,9 @@ def coarse_design(
 
 def _triangle(rows: Floats) -> Floats:
     """Upper triangular T with T'T = rows'rows: by Cholesky where that loses no digits, otherwise by QR."""
+    apart = column_sizes(rows)
+    if apart is not None:
+        return np.diag(apart)
     triangle, info = cholesky(rows.T @ rows)
     if well_scaled(triangle, info):
         return triangle

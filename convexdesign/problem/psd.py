@@ -61,6 +61,10 @@ def _scaled_eigen(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     """Eigenvalues and vectors after scaling to unit diagonal: units of the coordinates must not decide."""
     diagonal = np.diag(matrix)
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    if np.count_nonzero(matrix) == np.count_nonzero(diagonal):
+        sizes = diagonal / scale**2
+        order = np.argsort(sizes, kind="stable")
+        return sizes[order], np.eye(sizes.size)[:, order], scale
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
     return values, vectors, scale
 
