@@ -13,6 +13,7 @@ from convexdesign.regions.exact import RegionExactDesign
 from convexdesign.regions.model import Curve, Model
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.region import Condition, Region
+from convexdesign.regions.theta import ThetaBoxCurve, ThetaBoxDesign, ThetaBoxModel, ThetaBoxProblem
 from convexdesign.regions.together import RegionCompoundDesign, RegionCompoundProblem
 from convexdesign.regions.uncertain import UncertainCurve, UncertainModel
 from convexdesign.regions.verification import RegionVerification
@@ -29,6 +30,10 @@ __all__ = [
     "RegionExactDesign",
     "RegionProblem",
     "RegionVerification",
+    "ThetaBoxCurve",
+    "ThetaBoxDesign",
+    "ThetaBoxModel",
+    "ThetaBoxProblem",
     "UncertainCurve",
     "UncertainModel",
 ]

@@ -14,18 +14,19 @@ import numpy as np
 
 from convexdesign.errors import InputError
 from convexdesign.regions.frame import outward
-from convexdesign.regions.generalised import GlmCurve, GlmModel, NonlinearCurve
+from convexdesign.regions.generalised import GlmCurve, GlmModel, NonlinearCurve, NonlinearModel
 from convexdesign.regions.intervals import Interval
+from convexdesign.regions.polynomial import Polynomial
 from convexdesign.regions.positive import positive_on
 from convexdesign.regions.region import Region
-from convexdesign.regions.tape import as_tree
+from convexdesign.regions.tape import as_tree, values_at
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     from convexdesign.regions.model import Curve
     from convexdesign.regions.text import Ratio
 
-__all__ = ["check_curve", "check_positive"]
+__all__ = ["check_curve", "check_curve_over_box", "check_positive", "place"]
 
 MOST_BOXES = 100_000
 BATCH = 2048
@@ -88,12 +89,53 @@ def check_curve(curve: Curve | NonlinearCurve) -> None:
             check_mean(curve, piece, named)
 
 
+def check_curve_over_box(model: GlmModel | NonlinearModel, box: Region, region: Region) -> None:
+    """InputError where the model is not defined at some parameters of a box somewhere in the region."""
+    joint = region * box
+    q = region.q
+    for piece, levels in enumerate(region.pieces):
+        named = "".join(f", {name} = {value}" for name, value in levels.items())
+        if isinstance(model, NonlinearModel):
+            curve = model.over(region)
+            constants = {name: float(v) for name, v in curve.constants(piece).items() if name not in box.names}
+
+            def derivatives(settings: dict[str, Interval], own: Any = constants, trees: Any = curve.trees) -> Any:
+                values = {**{name: Interval.of(v) for name, v in own.items()}, **settings}
+                for name, part in region.eliminated:
+                    found = as_tree(part).over(values)
+                    values[name] = Interval(np.asarray(found.lo), np.asarray(found.hi))
+                return [tree.over(values) for tree in trees]
+
+            def rows(x: Floats, own: Any = constants, trees: Any = curve.trees) -> Floats:
+                values = {**own, **{name: x[:, k] for k, name in enumerate(joint.names)}}
+                values |= {name: part.at(x[:, :q]) for name, part in region.eliminated}
+                return values_at(trees, values, len(x))
+
+            at = undefined_place(joint, derivatives, rows)
+            if at is not None:
+                raise InputError(
+                    f"the derivative by {curve.terms[at[1]]} {says(at[2])} {place(joint, at[0])}{named}; make the box of "
+                    "parameters, or the region, smaller"
+                )
+            continue
+        glm = model.over(region)
+        eta = Polynomial.constant(0, joint.names)
+        for name, term in zip(box.names, glm.polynomials(piece)):
+            eta = eta + Polynomial.variable(name, joint.names) * term.substituted({}, joint.names)
+        check_predictor(joint, eta, glm, named, "make the box of parameters, or the region, smaller")
+
+
 def check_mean(curve: GlmCurve, piece: int, named: str) -> None:
     """The mean of a generalised linear model must be one that its family has, and the information finite."""
-    region, model, node = curve.region, curve.model, curve.weight
+    remedy = "choose a theta, or a region, with smaller predictors"
+    check_predictor(curve.region, curve.eta(piece), curve, named, remedy)
+
+
+def check_predictor(region: Region, eta: Polynomial, curve: GlmCurve, named: str, remedy: str) -> None:
+    """The same for a linear predictor over a region, of settings or of settings and parameters."""
+    model, node = curve.model, curve.weight
     assert isinstance(model, GlmModel)
     assert node is not None
-    eta = curve.eta(piece)
     if model.link == "identity" and model.family in ("poisson", "gamma"):
         found = positive_on(region, eta)
         if found is not None and not found.proven:
@@ -107,13 +149,16 @@ def check_mean(curve: GlmCurve, piece: int, named: str) -> None:
     def weight(settings: dict[str, Interval]) -> list[Interval]:
         return [node.over({"eta": tree.over(settings)})]
 
-    at = undefined_place(region, weight, lambda x: curve.weights(piece, x)[:, None])
+    def rows(x: Floats) -> Floats:
+        return np.broadcast_to(np.asarray(node.at({"eta": eta.at(x)}), dtype=float), (len(x),))[:, None]
+
+    at = undefined_place(region, weight, rows)
     if at is not None:
         x, _, value = at
-        predictor = float(eta.at(np.array([x]))[0]) if region.q else float(eta.constant_term())
+        predictor = float(eta.at(np.array([x]).reshape(1, region.q))[0])
         raise InputError(
             f"theta: the information of one measurement {says(value)} {place(region, x)}{named}, where the predictor is "
-            f"{predictor:.6g}; choose a theta, or a region, with smaller predictors"
+            f"{predictor:.6g}; {remedy}"
         )
 
 

@@ -25,6 +25,7 @@ from convexdesign.regions.text import parse_ratio
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
+    from convexdesign.regions.theta import ThetaBoxModel
     from convexdesign.regions.uncertain import UncertainModel
 
 __all__ = ["Curve", "Model"]
@@ -172,22 +173,22 @@ class Model:
         names, values = read_named(theta)
         return NonlinearModel(cls.formula(text).text, names, values)
 
-    def at(self, thetas: Any, weights: ArrayLike | None = None) -> UncertainModel:
-        """The model at several values of its parameters: a prior, a sample or a grid.
+    def at(self, thetas: Any, weights: ArrayLike | None = None) -> UncertainModel | ThetaBoxModel:
+        """The model at several values of its parameters, a prior, a sample or a grid; or at all values of a box.
 
         Parameters
         ----------
-        thetas : array_like, mapping or DataFrame
+        thetas : array_like, mapping, DataFrame or Region
             A row for each value: of a generalised linear model in the order of its terms, of a nonlinear one a column for each
-            parameter.
+            parameter. A region, `Region.box(k=(0.5, 2))`, stands for all values in it.
         weights : array_like, optional
             Positive shares, divided by their sum; equal by default.
 
         Returns
         -------
-        UncertainModel
-            Goes over a region; its problems take over="average" (the mean of the logarithms), "worst" (the least efficiency)
-            or "information" (the mean information).
+        UncertainModel or ThetaBoxModel
+            Goes over a region; its problems take over="average" (the mean of the logarithms), "worst" (the least efficiency),
+            "lowest" (the least logarithm) or "information" (the mean information); those of a box "lowest" alone.
 
         Examples
         --------
@@ -196,14 +197,24 @@ class Model:
         >>> problem = cd.DesignProblem.d_optimal(model.over(cd.Region.box(x=(-3, 3))), over="average")
         >>> cd.solve(problem).status.name
         'CERTIFIED'
+
+        For all values of a box the least information is bracketed by a proof over the box too:
+
+        >>> curve = cd.Model.nonlinear("exp(-k*x)", theta=dict(k=1)).at(cd.Region.box(k=(0.5, 2)))
+        >>> design = cd.solve(cd.DesignProblem.d_optimal(curve.over(cd.Region.box(x=(0, 10)))), tol=1e-4)
+        >>> design.status.name, design.theta["k"], design.points["x"].round(2).tolist()
+        ('CERTIFIED', 2.0, [0.5])
         """
         from convexdesign.regions.generalised import GlmModel, NonlinearModel
+        from convexdesign.regions.theta import in_box
         from convexdesign.regions.uncertain import at_values
 
         if not isinstance(self, (GlmModel, NonlinearModel)):
             raise InputError(
                 "a linear model is the same at all values of its parameters; at() is for glm and nonlinear"
             )
+        if isinstance(thetas, Region):
+            return in_box(self, thetas, weights)
         return at_values(self, thetas, weights)
 
     def over(self, region: Region | Any) -> Any:

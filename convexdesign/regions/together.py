@@ -39,7 +39,7 @@ from convexdesign.typing import Floats, Indices
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RegionCompoundDesign", "RegionCompoundProblem", "mixture_problem", "together"]
+__all__ = ["RegionCompoundDesign", "RegionCompoundProblem", "mixture_problem", "solve_together", "together"]
 
 KINDS = ("d_optimal", "ds_optimal", "a_optimal", "i_optimal", "average_variance", "c_optimal")
 ROUNDS = 60
@@ -108,15 +108,18 @@ class RegionCompoundProblem(ContinuumProblem):
     mixtures : tuple of Mixture
         The information functions, all over one region.
     weights : array of float, optional
-        The a_j, of sum one; None for the least efficiency.
+        The a_j, of sum one; None for the least of all.
+    standard : bool
+        The least of the efficiencies, each against the best design for its problem alone; else of log Phi_j as it is.
     """
 
     mixtures: tuple[Mixture, ...]
     weights: Floats | None
+    standard: bool = True
 
     @property
     def is_maximin(self) -> bool:
-        """Whether the least efficiency is maximised."""
+        """Whether the least efficiency, or the least log Phi, is maximised."""
         return self.weights is None
 
     @property
@@ -155,7 +158,7 @@ class RegionCompoundProblem(ContinuumProblem):
         raise InputError("a compound problem is solved, not verified; verify the runs for each of its problems")
 
     def __repr__(self) -> str:
-        kind = "maximin" if self.is_maximin else "compound"
+        kind = ("maximin" if self.standard else "lowest") if self.is_maximin else "compound"
         return f"RegionCompoundProblem({kind} of {len(self.mixtures)} over {self.region!r})"
 
 
@@ -174,7 +177,7 @@ class RegionCompoundDesign:
     weights : array, shape (n,)
         Positive, sum 1.
     value : float
-        Of a compound problem sum_j a_j log Phi_j; of a maximin problem the least efficiency.
+        Of a compound problem sum_j a_j log Phi_j; of a maximin problem the least efficiency, or the least log Phi.
     bound : float
         A proven upper bound on the value of any design on the region.
     gap : float
@@ -224,18 +227,20 @@ class RegionCompoundDesign:
         return pandas.DataFrame({**self.problem.region.table(self.where, self.x), "weight": self.weights})
 
     def __repr__(self) -> str:
-        what = "least efficiency" if self.problem.is_maximin else "sum of logarithms"
+        least = "least efficiency" if self.problem.standard else "least log information"
+        what = least if self.problem.is_maximin else "sum of logarithms"
         return (
             f"RegionCompoundDesign({what} {self.value:.8g}, upper bound {self.bound:.8g} proven over the region by "
             f"{self.kind}, gap {self.gap:.1e}, {self.status.name}; {len(self.weights)} settings)"
         )
 
 
-def together(problems: Sequence[Any], weights: Any) -> RegionCompoundProblem:
-    """The compound problem of problems over one region; weights: None for the least efficiency."""
+def together(problems: Sequence[Any], weights: Any, standard: bool = True) -> RegionCompoundProblem:
+    """The compound problem of problems over one region; weights: None for the least efficiency, or the least log Phi."""
     return RegionCompoundProblem(
         tuple(Mixture((problem,), np.ones(1)) for problem in checked(problems)),
         None if weights is None else shares(weights, len(problems)),
+        standard,
     )
 
 
@@ -346,8 +351,9 @@ class Together:
         sample = self.search.starts[0][: 4 * max(p.curve.d for p in firsts) + 20]
         where = np.zeros(len(sample), dtype=np.intp)
         self.shifts = np.array([shift_of(p) for p in firsts])
-        best = 0.0 * self.shifts
-        if problem.is_maximin:
+        # What is subtracted: of the least log Phi what makes it comparable between coordinates.
+        best = -self.shifts if problem.is_maximin else 0.0 * self.shifts
+        if problem.is_maximin and problem.standard:
             alone = [best_alone(p, tol, self.share_of_time(len(firsts) - k)) for k, p in enumerate(firsts)]
             best = np.array(alone) - self.shifts
         self.groups = grouped([component_of(p.finite(where, sample), b) for p, b in zip(firsts, best)])
@@ -399,6 +405,8 @@ class Together:
         if self.problem.is_maximin:
             worst = float(f.min())
             above = max(float(a @ f) + room - worst, 0.0)
+            if not self.problem.standard:
+                return float(np.expm1(above)), worst, worst + above
             return float(np.expm1(above)), float(np.exp(worst)), float(np.exp(min(worst + above, 0.0)))
         value = float(a @ (f + self.shifts))
         return float(np.expm1(max(room, 0.0))), value, value + max(room, 0.0)
@@ -580,7 +588,7 @@ def joint_design(solver: Together, reached: Reached, most: float, started: float
         bound,
         gap,
         reached.multipliers,
-        np.exp(f) if problem.is_maximin else np.empty(0),
+        np.exp(f) if problem.is_maximin and problem.standard else np.empty(0),
         f + bests + solver.shifts,
         "sum of squares" if plain else "interval branch and bound",
         most,

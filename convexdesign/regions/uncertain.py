@@ -1,7 +1,8 @@
 """Models whose parameters are not known: several values of them, a prior, a sample or a grid.
 
 over="average": the weighted mean of the logarithms of the information functions (Bayesian); "worst": the least efficiency,
-each value against the best design for it alone (maximin); "information": the criterion of the mean information matrix (EW).
+each value against the best design for it alone (maximin); "lowest": the least logarithm itself; "information": the criterion
+of the mean information matrix (EW).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from convexdesign.regions.together import RegionCompoundProblem, mixture_problem
 
 __all__ = ["UncertainCurve", "UncertainModel", "at_values"]
 
-OVER = ("average", "worst", "information")
+OVER = ("average", "worst", "lowest", "information")
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class UncertainCurve(Continuum):
         problems = self._problems(kind, rest)
         if over == "information":
             return mixture_problem(problems, self.model.weights)
-        return together(problems, None if over == "worst" else self.model.weights)
+        return together(problems, self.model.weights if over == "average" else None, over != "lowest")
 
     def _problems(self, kind: str, options: Mapping[str, Any]) -> list[RegionProblem]:
         first = make_problem(self.curves[0], kind, options)
