@@ -42,6 +42,9 @@ from convexdesign.typing import Floats, Indices
 
 __all__ = ["AverageForm", "AverageOracle", "AverageVariance"]
 
+# Below this condition a system may be solved for all vectors at once.
+REGULAR = 1e10
+
 
 # Up to this share the rounding of a root of moments is not looked at more closely.
 NEGLIGIBLE = 1e-13
@@ -89,6 +92,9 @@ class AverageOracle(CriterionOracle):
         F = at.factor
         vectors = times(times(canonical.problem.contrast_matrix.T, F), F.T)
         return np.arange(vectors.shape[0]), vectors
+
+    def vectors_at(self, problem: DesignProblem, A: Floats) -> Floats | None:
+        return np.asarray(np.linalg.solve(A, problem.contrast_matrix).T) if np.linalg.cond(A) < REGULAR else None
 
     def numbered(self, problem: DesignProblem) -> int | None:
         return int(problem.contrast_matrix.shape[1])

@@ -78,6 +78,10 @@ class CriterionOracle(ABC):
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
         """Targets (k,) and vectors b_j (k, d) that the weights themselves suggest; of smooth criteria tight at the optimum."""
 
+    def vectors_at(self, problem: DesignProblem, A: Floats) -> Floats | None:
+        """The vectors b_j (k, d), numbered by targets from 0, that a regular information matrix A suggests; None for none."""
+        return None
+
     def numbered(self, problem: DesignProblem) -> int | None:
         """How many numbers the targets of a dual certificate have; None where its vectors have no targets."""
         return None

@@ -136,6 +136,9 @@ class LogDetOracle(_LogDeterminant):
     def dual_vectors(self, canonical: Canonical, at: Evaluation) -> tuple[Indices, Floats]:
         return np.arange(at.factor.shape[1]), at.factor.T
 
+    def vectors_at(self, problem: DesignProblem, A: Floats) -> Floats:
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(A)))
+
     def _overlap(self, canonical: Canonical, B: Floats) -> tuple[Floats, Floats, float]:
         # In whitened coordinates K is the identity, up to the volume that the basis takes from the range.
         R, W = np.abs(canonical.inverse), np.abs(canonical.basis)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from convexdesign.evaluation import evaluate
-from convexdesign.problem import Criterion
 from convexdesign.regions.criteria import Vectors, dimension, gap_of, moments_share, proven_bound
 from convexdesign.regions.design import RegionCertificate
 from convexdesign.regions.everywhere import prove_everywhere
@@ -24,15 +23,15 @@ def certified(
     search: Search, prover: RegionProver | None, found: SearchOutcome, tol: float, deadline: float
 ) -> tuple[RegionCertificate, tuple[Indices, Floats] | None]:
     """The certificate of a design over a list, and the settings that the search has missed, where there are any."""
-    finite, vectors = found.design.problem, found.vectors
-    shift = 0.0 if finite.criterion == Criterion.E else search.frame.log_det
+    finite, canonical, vectors = found.design.problem, found.design.canonical, found.vectors
+    shift = search.frame.log_det
     at = evaluate(found.design.canonical, found.design.weights)
     error = value_error(found.design.canonical, found.design.weights, at) + moments_share(finite)
     error += rounding_of_rows(search, found)
     if search.problem.is_kiefer_wolfowitz:
         return kiefer_wolfowitz(search, prover, found, error, tol, deadline)
     value, dim = found.design.value, dimension(finite)
-    if finite.criterion == Criterion.D:
+    if finite.criterion.on_range:
         value -= 2.0 * shift
         error += 4 * UNIT * (abs(value) + 2.0 * abs(shift)) / dim
     worst: SensitivityBound | None = None
@@ -44,14 +43,14 @@ def certified(
             search.targets = np.vstack([search.targets, search.frame.rows(*missed, weighted=False)])
 
     def gap(most: float) -> float:
-        return gap_of(finite.criterion, value, proven_bound(finite, vectors, most, shift), dim, error)
+        return gap_of(finite.criterion, value, proven_bound(canonical, vectors, most, shift), dim, error)
 
-    proven, missed = prove_everywhere(search, prover, found, lambda most: gap(most) <= tol, deadline)
-    bound = proven_bound(finite, vectors, proven.value, shift)
+    proven, missed = prove_everywhere(search, prover, vectors.B, found.most, lambda most: gap(most) <= tol, deadline)
+    bound = proven_bound(canonical, vectors, proven.value, shift)
     kind = "sum of squares" if search.problem.is_polynomial else "interval branch and bound"
     kind = kind if np.isfinite(proven.value) else "none"
     certificate = RegionCertificate(
-        finite.criterion if worst is None else Criterion.MINIMAX,
+        finite.criterion,
         value,
         bound,
         gap(proven.value),
@@ -74,13 +73,15 @@ def kiefer_wolfowitz(
     d = search.frame.d
     vectors = Vectors(inverse_root(found.design), np.arange(d))
     found = replace(found, vectors=vectors, most=search.largest(found.where, found.x, vectors.B))
+    rows = search.frame.rows(found.where, found.x, weighted=False)
+    criterion = search.problem.finite(found.where, found.x, rows).criterion
 
     def gap(most: float) -> float:
-        return gap_of(Criterion.MINIMAX, most, float(d), d, error)
+        return gap_of(criterion, most, float(d), d, error)
 
-    proven, missed = prove_everywhere(search, prover, found, lambda most: gap(most) <= tol, deadline)
+    proven, missed = prove_everywhere(search, prover, vectors.B, found.most, lambda most: gap(most) <= tol, deadline)
     certificate = RegionCertificate(
-        Criterion.MINIMAX,
+        criterion,
         proven.value * price * (1.0 + 4e-16),
         d * price * (1.0 - 4e-16),
         gap(proven.value),
@@ -100,9 +101,10 @@ def worst_variance(
 ) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
     """A proven upper bound on the largest variance of the mean outcome over the region."""
     vectors = Vectors(inverse_root(found.design), np.arange(search.frame.d))
-    own = replace(found, vectors=vectors, most=found.value)
     enough = found.value * (1.0 + tol / 4.0)
-    return prove_everywhere(search, search.variances, own, lambda most: most <= enough, deadline, priced=False)
+    return prove_everywhere(
+        search, search.variances, vectors.B, found.value, lambda most: most <= enough, deadline, priced=False
+    )
 
 
 def rounding_of_rows(search: Search, found: SearchOutcome) -> float:

@@ -1,13 +1,8 @@
-"""What a bound on sensitivities over a region proves of each criterion, and the vectors b_j that make it tight.
+"""What a bound on sensitivities over a region proves, and the vectors b_j that make it tight.
 
-With lambda >= b'A0b + max over the region of p_b, sums over all b_j, in well-conditioned coordinates h = R f:
-
-- minimax: t* >= sum_j (b_j'v_j)^2 / lambda;   average, M = LL': t* >= (sum_j b_j'l_j)^2 / lambda;
-- D: log det A* <= d log(lambda / d) - 2 log |det B| - 2 log |det R|;   D_s, interest K: s log(lambda / s) - 2 log |det BK|;
-- E, R the identity: lambda_min(A*) <= lambda / sum_j |b_j|^2.
-
-Every number is taken at the worse end of what its rounding allows. The proofs are those over a list of arms (`certificate`):
-the arms enter them through the maximum of p_b alone.
+With lambda >= b'A0b + max over the region of p_b, sums over all b_j, in well-conditioned coordinates h = R f, the bound is that
+of the criterion over a list (`criteria`): the arms enter its proof through lambda alone. Of log det A it is taken back to the
+coordinates of f by 2 log |det R|.
 """
 
 from __future__ import annotations
@@ -16,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from convexdesign.criteria import oracle_of
 from convexdesign.design import Design
-from convexdesign.problem import Criterion, DesignProblem
+from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
 from convexdesign.problem.prior_information import prior_form
 from convexdesign.regions.sum_of_squares import UNIT
@@ -37,87 +33,56 @@ class Vectors:
 
 def vectors_of(design: Design, symmetry: Symmetry | None) -> Vectors:
     """The vectors that the finite design over a list of settings suggests, of its mean over the symmetries."""
-    problem, criterion = design.problem, design.problem.criterion
-    A = design.information
+    problem, oracle = design.problem, oracle_of(design.problem)
     if symmetry is not None and leaves(symmetry, problem):
-        A = symmetry.averaged(A)
-        if criterion == Criterion.D:
-            B = np.linalg.inv(np.linalg.cholesky(A))
-            return Vectors(B, np.arange(len(B)))
-        if criterion == Criterion.AVERAGE and np.linalg.cond(A) < 1e10:
-            B = np.linalg.solve(A, problem.contrast_matrix).T
-            return Vectors(np.ascontiguousarray(B), np.arange(len(B)))
+        found = oracle.vectors_at(problem, symmetry.averaged(design.information))
+        if found is not None:
+            return Vectors(np.ascontiguousarray(found), np.arange(len(found)))
     dual = design.certificate.dual
     assert dual is not None
-    return Vectors(dual.vectors, dual.targets)
+    # One for each target: what is proven of several is not proven of their sum.
+    targets, B = oracle.joined(design.canonical, dual.targets, dual.vectors)
+    return Vectors(B, targets)
 
 
 def log_det_shift(problem: DesignProblem, log_det: float) -> float:
     """What the frame's coordinates, h = R f with log |det R|, add to the value over a list."""
-    return 2.0 * log_det if problem.criterion == Criterion.D else 0.0
+    return 2.0 * log_det if problem.criterion.on_range else 0.0
 
 
 def leaves(symmetry: Symmetry, problem: DesignProblem) -> bool:
-    """Whether the criterion of any A is that of its images."""
-    if problem.criterion == Criterion.AVERAGE:
-        return symmetry.leaves(problem.contrast_matrix @ problem.contrast_matrix.T)
-    return problem.criterion == Criterion.D
+    """Whether the criterion of any A is that of its images: of log det A always, else where LL' is its own mean."""
+    if problem.criterion.on_range:
+        return True
+    if problem.criterion.by_target:
+        return False
+    return symmetry.leaves(problem.contrast_matrix @ problem.contrast_matrix.T)
 
 
-def proven_bound(problem: DesignProblem, vectors: Vectors, most: float, log_det: float) -> float:
+def proven_bound(canonical: Canonical, vectors: Vectors, most: float, log_det: float) -> float:
     """The bound on the optimum where most >= max over the region of p_b; information held is added here."""
-    B, criterion = vectors.B, problem.criterion
-    nothing = np.inf if criterion.maximised else 0.0
-    if not (0 < most < np.inf and np.isfinite(B).all()):
+    problem, oracle = canonical.problem, oracle_of(canonical)
+    nothing = np.inf if problem.criterion.maximised else 0.0
+    targets, B = oracle.joined(canonical, vectors.targets, vectors.B)
+    size = float(np.abs(B).max(initial=0.0))
+    spans = canonical.rank == problem.arms.d
+    if len(B) < len(vectors.B) or not (spans and 0 < most < np.inf and 0 < size < np.inf):
         return nothing
     form, off = prior_form(problem, np.ascontiguousarray(B.T))
     held = float(np.trace(form)) + np.sqrt(len(B)) * off
     lam = (most + max(held, 0.0) * (1.0 + len(B) * UNIT)) * (1.0 + 8 * UNIT)
-    d = B.shape[1]
-    g, outward = (d + 8) * UNIT, 2 * (len(B) + 8) * UNIT
-    match criterion:
-        case Criterion.MINIMAX:
-            V = problem.targets.take(vectors.targets)
-            hits = np.abs(np.einsum("jk,jk->j", B, V)) - g * np.einsum("jk,jk->j", np.abs(B), np.abs(V))
-            return float(np.sum(np.maximum(hits, 0.0) ** 2)) / lam * (1.0 - outward)
-        case Criterion.AVERAGE:
-            once = np.zeros((problem.contrast_matrix.shape[1], d))
-            np.add.at(once, vectors.targets, B)
-            L = problem.contrast_matrix.T
-            hit = abs(float(np.sum(once * L))) - (g + (len(B) + 4) * UNIT) * float(np.sum(np.abs(once) * np.abs(L)))
-            return max(hit, 0.0) ** 2 / lam * (1.0 - outward) * (1.0 - min(moments_share(problem), 1.0))
-        case Criterion.D:
-            return log_det_bound(B, lam, log_det)
-        case Criterion.DS:
-            K = problem.contrast_matrix
-            return log_det_bound(B @ K, lam, 0.0, g * (np.abs(B) @ np.abs(K)))
-        case Criterion.E:
-            total = float(np.sum(B * B)) * (1.0 - outward - g)
-            return lam / total * (1.0 + outward) if total > 0 else np.inf
-    raise AssertionError(criterion)
+    # A power of two rounds nothing.
+    scale = 2.0 ** -round(float(np.log2(size)))
+    bound = oracle.bound(canonical, targets, scale * B, lam * scale**2) - log_det_shift(problem, log_det)
+    charged = 8 * UNIT * (abs(bound) + abs(log_det_shift(problem, log_det)))
+    return bound + charged if problem.criterion.maximised else bound * (1.0 - min(moments_share(problem), 1.0))
 
 
 def dimension(problem: DesignProblem) -> int:
     """What a log det is over."""
-    return int(problem.contrast_matrix.shape[1]) if problem.criterion == Criterion.DS else problem.arms.d
-
-
-def log_det_bound(hits: Floats, lam: float, log_det: float, off: Floats | None = None) -> float:
-    """s log(lambda / s) - 2 log |det hits| - 2 log |det R| for hits (s, s) known up to `off`, from above."""
-    s = len(hits)
-    if hits.shape[0] != hits.shape[1]:
-        return np.inf
-    sign, logarithm = np.linalg.slogdet(hits)
-    if not sign:
-        return np.inf
-    error = np.zeros_like(hits) if off is None else off
-    error = error + (s + 8) * s * UNIT * np.abs(hits)
-    change = float(np.sum(np.abs(np.linalg.inv(hits)) * error.T))
-    if not change < 0.1:
-        return np.inf
-    total = s * np.log(lam / s) - 2.0 * logarithm - 2.0 * log_det
-    size = s * abs(np.log(lam / s)) + 2.0 * abs(logarithm) + 2.0 * abs(log_det) + s
-    return float(total + 4.0 * change + (s + 8) * UNIT * size)
+    criterion = problem.criterion
+    interest = criterion.logarithmic and not criterion.on_range
+    return int(problem.contrast_matrix.shape[1]) if interest else problem.arms.d
 
 
 def moments_share(problem: DesignProblem) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.regions.exchange import Search, SearchOutcome
+from convexdesign.regions.exchange import Search
 from convexdesign.regions.proof import RegionProver, SensitivityBound, likely_points
 from convexdesign.regions.search import inner_points, spread_points
 from convexdesign.regions.sum_of_squares import Bound
@@ -26,17 +26,26 @@ DENSE = 2000
 
 
 def prove_everywhere(
-    search: Search, prover: RegionProver | None, found: SearchOutcome, enough: Any, deadline: float, priced: bool = True
+    search: Search,
+    prover: RegionProver | None,
+    B: Floats,
+    most: float,
+    enough: Any,
+    deadline: float,
+    priced: bool = True,
 ) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
-    """The largest bound of all pieces, each by the first relaxation that suffices; and missed settings, with larger p_b."""
+    """The largest bound of all pieces, each by the first relaxation that suffices; and missed settings, with larger p_b.
+
+    B: the vectors b_j; most: the largest p_b that is known.
+    """
     if prover is None:
-        return branch_everywhere(search, found, enough, deadline, priced)
+        return branch_everywhere(search, B, most, enough, deadline, priced)
     started = time.perf_counter()
     bounds: list[Bound | None] = []
     missed_where, missed_x = [], []
     worst, degree, further = 0.0, 0, 0.0
     for piece in range(len(search.starts)):
-        attempt = Attempt(search, found, piece, enough, deadline, priced)
+        attempt = Attempt(search, B, most, piece, enough, deadline, priced)
         value = attempt.bound(prover, 0)
         further += attempt.further
         bounds.extend(attempt.bounds)
@@ -50,33 +59,31 @@ def prove_everywhere(
 
 
 def branch_everywhere(
-    search: Search, found: SearchOutcome, enough: Any, deadline: float, priced: bool
+    search: Search, B: Floats, most: float, enough: Any, deadline: float, priced: bool
 ) -> tuple[SensitivityBound, tuple[Indices, Floats] | None]:
     """The same by branch and bound, for the largest bound that is enough."""
     started = time.perf_counter()
-    lam = largest_that_suffices(found.most, enough)
+    lam = largest_that_suffices(most, enough)
     branch = search.branch(priced)
     worst, missed_where, missed_x = 0.0, [], []
     for piece in range(len(search.starts)):
-        proof = branch.prove(piece, found.vectors.B, lam, deadline)
+        proof = branch.prove(piece, B, lam, deadline)
         worst = max(worst, proof.value)
         if len(proof.refuting):
-            x = search.best_near(piece, found.vectors.B, proof.refuting, 20, priced)[0]
+            x = search.best_near(piece, B, proof.refuting, 20, priced)[0]
             missed_where.append(np.full(len(x), piece))
             missed_x.append(x)
     missed = (np.concatenate(missed_where), np.vstack(missed_x)) if missed_x else None
     if missed is not None and np.isinf(worst):
         # Refuted: what is known is a bound that is larger by halves.
         for factor in (1e-3, 1e-1, 1.0, 10.0):
-            higher = [
-                branch.prove(k, found.vectors.B, lam * (1.0 + factor), deadline) for k in range(len(search.starts))
-            ]
+            higher = [branch.prove(k, B, lam * (1.0 + factor), deadline) for k in range(len(search.starts))]
             worst = max(proof.value for proof in higher)
             if np.isfinite(worst):
                 break
     seconds = time.perf_counter() - started
     # What stopped was the number of boxes, or the clock: the next step is as many again.
-    further = np.nan if missed is not None or enough(worst) or not enough(found.most) else seconds
+    further = np.nan if missed is not None or enough(worst) or not enough(most) else seconds
     return SensitivityBound(worst, 0, (), seconds, further), missed
 
 
@@ -94,8 +101,8 @@ def largest_that_suffices(most: float, enough: Any) -> float:
 class Attempt:
     """An attempt to prove one piece: relaxations in turn, then halves of the box, until enough is proven or refuted."""
 
-    def __init__(self, search: Search, found: SearchOutcome, piece: int, enough: Any, deadline: float, priced: bool):
-        self.search, self.found, self.piece = search, found, piece
+    def __init__(self, search: Search, B: Floats, most: float, piece: int, enough: Any, deadline: float, priced: bool):
+        self.search, self.B, self.most, self.piece = search, B, most, piece
         self.enough, self.deadline, self.priced = enough, deadline, priced
         self.bounds: list[Bound | None] = []
         self.degree, self.cells = 0, 0
@@ -105,7 +112,7 @@ class Attempt:
 
     def bound(self, prover: RegionProver, depth: int) -> float:
         """What is proven of p_b on the prover's cell."""
-        p, charge = prover.polynomial(self.piece, self.found.vectors.B)
+        p, charge = prover.polynomial(self.piece, self.B)
         best: Bound | None = None
         left, started = np.inf, time.perf_counter()
         for relaxation in prover.hierarchy(p)[: 2 if depth else None]:
@@ -118,13 +125,13 @@ class Attempt:
                 left = min(left, prover.expected_seconds(p, relaxation))
                 continue
             if not self.enough(bound.value) and not self.hopeless():
-                bound = prover.corrected(p, charge, relaxation, bound, self.wanted, self.found.most)
+                bound = prover.corrected(p, charge, relaxation, bound, self.wanted, self.most)
             if best is None or bound.value < best.value:
                 best = bound
             if self.enough(best.value):
                 break
             if not depth:
-                self.missed = missed_points(self.search, self.found, self.piece, bound, self.priced)
+                self.missed = missed_points(self.search, self.B, self.most, self.piece, bound, self.priced)
                 if len(self.missed):
                     break
         value = np.inf if best is None else best.value
@@ -144,15 +151,14 @@ class Attempt:
     @cached_property
     def wanted(self) -> float:
         """A bound that is a little less than the largest that suffices."""
-        most = self.found.most
-        return most + 0.9 * (largest_that_suffices(most, self.enough) - most)
+        return self.most + 0.9 * (largest_that_suffices(self.most, self.enough) - self.most)
 
     def hopeless(self) -> bool:
         """Whether even the largest sensitivity that was found, were it the bound, would not be enough."""
-        return not self.enough(self.found.most)
+        return not self.enough(self.most)
 
 
-def missed_points(search: Search, found: SearchOutcome, piece: int, bound: Any, priced: bool) -> Floats:
+def missed_points(search: Search, B: Floats, most: float, piece: int, bound: Any, priced: bool) -> Floats:
     """Settings with a larger sensitivity than any known, sought where the relaxation has its mass."""
     frame, region = search.frame, search.region
     if not region.q:
@@ -161,5 +167,5 @@ def missed_points(search: Search, found: SearchOutcome, piece: int, bound: Any, 
     near = np.vstack(
         [frame.unscaled(likely_points(bound, frame.scaled(pool), 40)), inner_points(region, DENSE, search.rng)]
     )
-    x, height = search.best_near(piece, found.vectors.B, near, 20, priced)
-    return np.asarray(x[height > found.most * (1.0 + 1e-9)])
+    x, height = search.best_near(piece, B, near, 20, priced)
+    return np.asarray(x[height > most * (1.0 + 1e-9)])

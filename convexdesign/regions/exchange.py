@@ -254,7 +254,7 @@ class Search:
 
     def gap(self, found: SearchOutcome, most: float) -> float:
         """What the design would be proven to, if `most` were an upper bound on its sensitivity."""
-        bound = proven_bound(found.design.problem, found.vectors, most, 0.0)
+        bound = proven_bound(found.design.canonical, found.vectors, most, 0.0)
         return gap_of(found.design.problem.criterion, found.value, bound, dimension(found.design.problem))
 
     def refined(

@@ -10,6 +10,7 @@ targets R v, moments R M R', and log det A_h = log det A_f + 2 log |det R|.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -57,6 +58,12 @@ class Frame:
             return self.keys, self.H
         exact = [_table(self.curve, piece, box) for piece in range(len(self.region.pieces))]
         return [keys for keys, _ in exact], [_rounded(keys, _times(self.R, columns)) for keys, columns in exact]
+
+    def of(self, curve: Any) -> Frame:
+        """The same coordinates for another curve of the same functions."""
+        out = copy(self)
+        out.curve = curve
+        return out
 
     @cached_property
     def log_det(self) -> float:

@@ -10,7 +10,7 @@ Source: Atkinson, Donev and Tobias, Optimum Experimental Designs, with SAS (2007
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from convexdesign.regions.model import Curve, Model
 from convexdesign.regions.polynomial import Polynomial
 from convexdesign.regions.region import Region
 from convexdesign.regions.tape import Node, gradient_by, number, parse, times, values_at, variable
-from convexdesign.typing import Floats
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["GlmCurve", "GlmModel", "NonlinearCurve", "NonlinearModel", "intensity"]
 
@@ -88,7 +88,17 @@ class GlmModel(Model):
 
 @dataclass(frozen=True)
 class GlmCurve(Curve):
-    """All sqrt(nu(eta(x))) g(x), x in the region."""
+    """All sqrt(nu(eta(x))) g(x), x in the region; like: a curve with the same g, whose tables it shares."""
+
+    like: GlmCurve | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[str, tuple[Polynomial, ...]], ...]:
+        return super()._columns if self.like is None else self.like._columns
+
+    @cached_property
+    def _tables(self) -> list[tuple[Indices, Floats]]:
+        return super()._tables if self.like is None else self.like._tables
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -67,6 +67,8 @@ class RegionProblem(ContinuumProblem):
         The total information held.
     n_new : float, optional
         How many new measurements are planned.
+    like : RegionProblem, optional
+        One with the same functions of the settings, whose coordinates it shares.
     """
 
     curve: Curve | NonlinearCurve
@@ -76,6 +78,7 @@ class RegionProblem(ContinuumProblem):
     cost: Ratio | None = None
     prior: Floats | None = None
     n_new: float | None = None
+    like: RegionProblem | None = None
 
     @property
     def region(self) -> Region:
@@ -124,7 +127,9 @@ class RegionProblem(ContinuumProblem):
         def moved(part: Ratio | None) -> Ratio | None:
             return None if part is None else tuple(p.substituted(gone, region.names) for p in part)  # type: ignore[return-value]
 
-        return replace(self, curve=self.curve.model.over(region), noise=moved(self.noise), cost=moved(self.cost))
+        return replace(
+            self, curve=self.curve.model.over(region), noise=moved(self.noise), cost=moved(self.cost), like=None
+        )
 
     def adapted_settings(self, where: Where, x: Floats) -> Floats:
         """Settings (n, q) in the coordinates of `adapted`.
@@ -148,6 +153,8 @@ class RegionProblem(ContinuumProblem):
     @cached_property
     def frame(self) -> Frame:
         """The coordinates in which it is solved."""
+        if self.like is not None:
+            return self.like.frame.of(self.curve)
         plain = self.kind == "e_optimal"
         if isinstance(self.curve, Curve):
             return Frame(self.curve, plain)

@@ -29,7 +29,7 @@ from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableEr
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem.continuum import ContinuumProblem
 from convexdesign.regions.everywhere import prove_everywhere
-from convexdesign.regions.exchange import Search, SearchOutcome
+from convexdesign.regions.exchange import Search
 from convexdesign.regions.generalised import GlmCurve, GlmModel
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.search import apart, clusters
@@ -485,21 +485,14 @@ class Together:
         firsts = [problem for mixture in self.problem.mixtures for problem in mixture.problems]
         plain = all(p.is_polynomial and p.price == firsts[0].price for p in firsts)
         prover = SumProver(self.search.terms()) if plain else None
-        outcome = SearchOutcome(reached.where, reached.x, Given(reached.weights), Given(None), reached.most, 0.0)  # type: ignore[arg-type]
 
         def enough(most: float) -> bool:
             return self.judged(reached.states, reached.multipliers, most)[0] <= self.tol
 
-        bound, missed = prove_everywhere(self.search, prover, outcome, enough, self.deadline)
+        # The search knows the vectors of each problem itself.
+        none = np.empty((0, self.search.frame.d))
+        bound, missed = prove_everywhere(self.search, prover, none, reached.most, enough, self.deadline)
         return bound.value, missed
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """What a proof asks of a design: its weights; and of vectors, which the search knows itself."""
-
-    weights: Floats | None
-    B: Any = None
 
 
 def shift_of(problem: RegionProblem) -> float:

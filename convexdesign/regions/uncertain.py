@@ -8,7 +8,6 @@ of the mean information matrix (EW).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -85,15 +84,9 @@ class UncertainCurve(Continuum):
             if isinstance(model, NonlinearModel):
                 out.append(model.over(self.region))
                 continue
-            curve = GlmCurve.__new__(GlmCurve) if out else model.over(self.region)
-            if out:
-                object.__setattr__(curve, "model", model)
-                object.__setattr__(curve, "region", self.region)
-                first = out[0]
-                assert isinstance(first, GlmCurve)
-                curve.__dict__.update({"_columns": first._columns, "_tables": first._tables})
-                curve.__post_init__()
-            out.append(curve)
+            first = out[0] if out else None
+            assert first is None or isinstance(first, GlmCurve)
+            out.append(GlmCurve(model, self.region, first))
         return out
 
     def design_problem(self, kind: str, options: Mapping[str, Any]) -> RegionCompoundProblem:
@@ -127,10 +120,7 @@ class UncertainCurve(Continuum):
         out = [first]
         for curve in self.curves[1:]:
             check_curve(curve)
-            problem, frame = replace(first, curve=curve), copy(first.frame)
-            frame.curve = curve
-            problem.__dict__["frame"] = frame
-            out.append(problem)
+            out.append(replace(first, curve=curve, like=first))
         return out
 
     def __repr__(self) -> str:

@@ -285,9 +285,10 @@ def value_of(
     own = replace(own, vectors=vectors)
     _, _, height = search.maxima(own, priced=False)
     most = max(found.value, float(height[0]))
-    own = replace(own, most=most)
     prover = RegionProver(problem.frame, None) if search.variances is not None else None
-    proven, _ = prove_everywhere(search, prover, own, lambda bound: bound <= most * (1.0 + 1e-7), np.inf, priced=False)
+    proven, _ = prove_everywhere(
+        search, prover, vectors.B, most, lambda bound: bound <= most * (1.0 + 1e-7), np.inf, priced=False
+    )
     return proven.value, error, most
 
 

@@ -13,11 +13,7 @@ from convexdesign.problem.kinds import KINDS
 PACKAGE = Path(__file__).parents[2] / "convexdesign"
 # The constructors, and the names that they give.
 STATED = {PACKAGE / "problem" / "problem.py", PACKAGE / "problem" / "criterion.py"}
-# What is proven over a continuum of arms is worked out for each criterion by itself, in one file, and its driver.
-CONTINUUM = {PACKAGE / "regions" / "criteria.py", PACKAGE / "regions" / "certifying.py"}
-MODULES = sorted(
-    p for p in PACKAGE.rglob("*.py") if p.parts[len(PACKAGE.parts)] != "criteria" and p not in STATED | CONTINUUM
-)
+MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p.parts[len(PACKAGE.parts)] != "criteria" and p not in STATED)
 DECIDING = ("name", "formula")
 
 
