@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, numeric
+from convexdesign.arms.read import read_alike
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
 from convexdesign.experiment.events import EventKind, PendingEvent
-from convexdesign.experiment.ledger import Asked, Ledger, Phase, Withdrawal
+from convexdesign.experiment.ledger import Asked, Ledger, Phase, RecordedRound
+from convexdesign.experiment.names import labels
 from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.replay import begun_with
 from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
+from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.validation import arm_text, pulls_in
 from convexdesign.identification import GuaranteeWarning, Identifier
+from convexdesign.problem.same_items import same_items
 from convexdesign.typing import Indices
 
-__all__ = ["amendment", "arrival", "dropping", "missing", "taking_back", "withdrawal"]
+__all__ = ["amendment", "arrival", "dropping", "joining", "missing", "taking_back", "withdrawal"]
 
 
 def missing(
@@ -202,7 +207,7 @@ def dropping(ledger: Ledger, items: ArrayLike, reason: str, set_aside: bool) -> 
     Rounds go where decisions before them rested on an item that is dropped, and the algorithm cannot decide anew; that must
     be allowed. InputError where it is not, for unknown items, or where too few would be left.
     """
-    index = _indices(items, len((ledger.specification["items"] or ledger.specification["arms"])["values"]), "item")
+    index = _indices(items, ledger.first_joined + len(ledger.joined), "item")
     gone = {*ledger.dropped, *index.tolist()}
     if not index.size or gone == set(ledger.dropped):
         raise InputError("these items are dropped already" if index.size else "give the items to drop")
@@ -218,13 +223,47 @@ def dropping(ledger: Ledger, items: ArrayLike, reason: str, set_aside: bool) -> 
     return PendingEvent(EventKind.DROPPED, body)
 
 
+def joining(
+    ledger: Ledger, algorithm: Identifier, items: Any, names: Sequence[str] | None, reason: str
+) -> PendingEvent:
+    """The event that items join, vectors in the coordinates of the arms. InputError where they cannot, with the reason."""
+    rows = read_alike(algorithm.arm_rows, items, "items")
+    old = ledger.item_rows["names"]
+    given = rows.names if names is None else [str(name) for name in names]
+    if (old is None) != (given is None):
+        raise InputError(
+            "the items have no names; give new ones without names too"
+            if old is None
+            else "the items have names; give new ones names too (names=, --item)"
+        )
+    if given is not None and len(given) != rows.n:
+        raise InputError(f"items that join need a name each: {len(given)} names for {rows.n} of them")
+    known = [str(name) for name in old or ()]
+    for name in map(str, given or ()):
+        if name in known:
+            raise InputError(f"there is an item {name!r} already; give the new one a name of its own")
+        known.append(name)
+    called = [None] * rows.n if given is None else [str(name) for name in given]
+    new = list(zip(called, np.asarray(rows.values, dtype=float).tolist()))
+    trial = algorithm_from(ledger.specification, [*ledger.joined, *new])
+    before = ledger.first_joined + len(ledger.joined)
+    trial.hold_back(range(before, before + len(new)))
+    group = same_items(np.asarray(trial.items, dtype=float))
+    for k in range(before, before + len(new)):
+        alike = [i for i in range(k) if group[i] == group[k] and i not in ledger.dropped]
+        if alike:
+            named = labels(None if old is None else known, before + len(new))
+            raise InputError(f"item {named[k]} is item {named[alike[0]]} again; the same question is asked once")
+    return PendingEvent(EventKind.JOINED, {"items": [[*item] for item in new], "reason": checked_reason(reason)})
+
+
 def _rested_on(ledger: Ledger, algorithm: Identifier) -> list[int]:
     """Batches from the first round on before which `algorithm`, begun without some items, has decided otherwise."""
     if algorithm.keeps_corrected:
         return []
     for step in ledger.steps:
-        if isinstance(step, Withdrawal):
-            algorithm.withdraw(step.arms)
+        if not isinstance(step, RecordedRound):
+            step.make(algorithm)
             continue
         mine = algorithm.partition.record()
         batch = algorithm.load_state_dict(step.memory, step.counts)

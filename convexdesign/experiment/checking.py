@@ -11,7 +11,7 @@ import numpy as np
 from convexdesign.errors import ConvexDesignError
 from convexdesign.experiment import snapshot
 from convexdesign.experiment.events import Event, EventKind
-from convexdesign.experiment.ledger import Ledger, Withdrawal
+from convexdesign.experiment.ledger import Ledger, RecordedRound
 from convexdesign.experiment.packing import packed_summary
 from convexdesign.experiment.reading import ReadOnlyStore
 from convexdesign.experiment.replay import begun_with
@@ -150,8 +150,8 @@ def _decisions(ledger: Ledger) -> list[str]:
     algorithm = begun_with(ledger, ledger.dropped)
     differences = []
     for number, step in enumerate(ledger.steps):
-        if isinstance(step, Withdrawal):
-            algorithm.withdraw(step.arms)
+        if not isinstance(step, RecordedRound):
+            step.make(algorithm)
             continue
         known = algorithm.partition.record()
         # What was decided before a correction need not be what the corrected results decide.

@@ -31,6 +31,7 @@ class EventKind(StrEnum):
     CORRECTED = "corrected"
     TAKEN_BACK = "taken-back"
     DROPPED = "dropped"
+    JOINED = "joined"
 
 
 # The checksum before the first event.

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.arguments import flag, positive
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
-from convexdesign.experiment.changes import amendment, arrival, dropping, missing, taking_back, withdrawal
+from convexdesign.experiment.changes import amendment, arrival, dropping, joining, missing, taking_back, withdrawal
 from convexdesign.experiment.estimates import ExperimentEstimates, estimates_of
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.following import DryRun, LogFollower
@@ -85,10 +85,18 @@ class Experiment(LogFollower):
         self._look()
         specification = self._ledger.specification
         self.n_arms = self._ledger.n_arms
-        items = specification["items"] or specification["arms"]
-        self.n_items = len(items["values"])
         self.arm_names: Sequence[str] | None = specification["arms"]["names"]
-        self.item_names: Sequence[str] | None = items["names"]
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are, those that joined or were dropped included."""
+        return len(self._ledger.item_rows["values"])
+
+    @property
+    def item_names(self) -> Sequence[str] | None:
+        """The items' names; None where they have none."""
+        names: Sequence[str] | None = self._ledger.item_rows["names"]
+        return names
 
     @classmethod
     def create(cls, path: Path, algorithm: Any, *, design_seconds: float = DESIGN_SECONDS) -> Experiment:
@@ -715,6 +723,36 @@ class Experiment(LogFollower):
         with self.together(dry_run=dry_run):
             assert self._joint is not None
             self._joint(dropping(self._ledger, items, reason, set_aside))
+            return self.status()
+
+    def join_item(
+        self, items: Any, *, names: Sequence[str] | None = None, reason: str = "", dry_run: bool = False
+    ) -> ExperimentStatus:
+        """Ask about more items from now on: martingale elimination for the best arm takes them at any time.
+
+        Bets on them begin with the batch that is asked for next; an experiment that has its answer goes on. The promise is
+        what it was if they joined whatever the rewards were; what it is for any other reason, `status` says.
+
+        Parameters
+        ----------
+        items : array_like, shape (k, d)
+            Vectors in the coordinates of the arms, of which the arms tell.
+        names : sequence of str, optional
+            What they are called, where the other items have names; the index of a data frame says it too.
+        reason : str
+            In words, for the log.
+        dry_run : bool
+            Write nothing, and say how the experiment would stand.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
+        """
+        with self.together(dry_run=dry_run):
+            assert self._joint is not None
+            algorithm = self._replay.follow(self._ledger)
+            self._joint(joining(self._ledger, algorithm, items, names, reason))
             return self.status()
 
     @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from convexdesign.estimation import Observations
-from convexdesign.experiment.ledger import Ledger, Withdrawal
+from convexdesign.experiment.ledger import Ledger, RecordedRound
 from convexdesign.experiment.replay import begun_with
 from convexdesign.identification import GuaranteeWarning, Identifier, MartingaleElimination
 from convexdesign.typing import Floats
@@ -77,8 +77,9 @@ def history(ledger: Ledger) -> tuple[Identifier, list[RoundView]]:
     samples = 0
     left = set(algorithm.partition.undecided.tolist())
     for step in ledger.steps:
-        if isinstance(step, Withdrawal):
-            algorithm.withdraw(step.arms)
+        if not isinstance(step, RecordedRound):
+            step.make(algorithm)
+            left |= set(algorithm.partition.undecided.tolist())
             continue
         batch = algorithm.load_state_dict(step.memory, step.counts)
         if step.aggregated is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from convexdesign.experiment.packing import packed_pulls, packed_summary, unpack
 from convexdesign.experiment.results import Content, Results, RewardRows, SummaryRows, content_from_record
 from convexdesign.typing import Counts
 
-__all__ = ["Asked", "Ledger", "Phase", "RecordedRound", "Withdrawal"]
+if TYPE_CHECKING:
+    from convexdesign.identification import Identifier
+
+__all__ = ["Asked", "Joining", "Ledger", "Phase", "RecordedRound", "Step", "Withdrawal"]
 
 
 # What may happen after an amendment while that can still be taken back: nothing that rests on it.
@@ -107,7 +110,7 @@ class Undo:
     key: str
     before: Content
     set_aside: tuple[int, ...]
-    steps: list[RecordedRound | Withdrawal]
+    steps: list[Step]
     round_: RecordedRound | None
     aggregated: Observations | None
     finished: dict[str, Any] | None
@@ -120,18 +123,36 @@ class Withdrawal:
 
     arms: tuple[int, ...]
 
+    def make(self, algorithm: Identifier) -> None:
+        """Make the change in an algorithm, between batches."""
+        algorithm.withdraw(self.arms)
+
+
+@dataclass(frozen=True)
+class Joining:
+    """Items that joined, by their indices, which follow those of all items before."""
+
+    items: tuple[int, ...]
+
+    def make(self, algorithm: Identifier) -> None:
+        """Make the change in an algorithm, between batches."""
+        algorithm.join(self.items)
+
+
+Step = RecordedRound | Withdrawal | Joining
+
 
 @dataclass
 class Ledger:
     """The state after some events: `apply` takes the next one.
 
-    steps: rounds and withdrawals that count, in order. batches: all that were ever asked for.
+    steps: rounds, withdrawals and joinings that count, in order. batches: all that were ever asked for.
     """
 
     specification: dict[str, Any] = field(default_factory=dict)
     n_arms: int = 0
     batches: list[Asked] = field(default_factory=list)
-    steps: list[RecordedRound | Withdrawal] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     results: Results = field(default_factory=Results)
     finished: dict[str, Any] | None = None
     stopped: str | None = None
@@ -141,6 +162,8 @@ class Ledger:
     reconsiders: bool = False
     # Items that are not asked about any more.
     dropped: tuple[int, ...] = ()
+    # Items that joined later: their values, and their names where items have them.
+    joined: list[tuple[str | None, list[float]]] = field(default_factory=list)
     undo: list[Undo] = field(default_factory=list)
 
     # ---------------------------------------------------------------- questions
@@ -176,6 +199,21 @@ class Ledger:
     def withdrawn(self) -> list[int]:
         """All arms withdrawn, increasing."""
         return sorted({arm for step in self.steps if isinstance(step, Withdrawal) for arm in step.arms})
+
+    @property
+    def first_joined(self) -> int:
+        """How many items there were in the beginning."""
+        return len((self.specification["items"] or self.specification["arms"])["values"])
+
+    @property
+    def item_rows(self) -> dict[str, Any]:
+        """Values and names (or None) of all items, those that joined included."""
+        rows = self.specification["items"] or self.specification["arms"]
+        names = rows["names"]
+        return {
+            "values": rows["values"] + [values for _, values in self.joined],
+            "names": None if names is None else [*names, *(name for name, _ in self.joined)],
+        }
 
     @property
     def asked_for(self) -> int:
@@ -220,6 +258,9 @@ class Ledger:
         for step in self.steps:
             if isinstance(step, Withdrawal):
                 steps.append({"withdrawn": list(step.arms)})
+                continue
+            if isinstance(step, Joining):
+                steps.append({"joined": [[*self.joined[i - self.first_joined]] for i in step.items]})
                 continue
             batches = [
                 {
@@ -351,6 +392,13 @@ class Ledger:
         self._set_aside(body["set_aside"])
         self.steps.append(Withdrawal(tuple(body["arms"])))
 
+    def _joined(self, body: dict[str, Any]) -> None:
+        first = self.first_joined + len(self.joined)
+        new = [(name, [float(number) for number in values]) for name, values in body["items"]]
+        self.joined = [*self.joined, *new]
+        self.steps.append(Joining(tuple(range(first, first + len(new)))))
+        self.finished = self.stopped = None
+
     def _dropped(self, body: dict[str, Any]) -> None:
         self.dropped = tuple(sorted({*self.dropped, *body["items"]}))
         self.reconsiders = True
@@ -360,7 +408,7 @@ class Ledger:
         gone = set(batches)
         for i in gone:
             self.batches[i].set_aside = True
-        self.steps = [step for step in self.steps if isinstance(step, Withdrawal) or not step.ids <= gone]
+        self.steps = [step for step in self.steps if not isinstance(step, RecordedRound) or not step.ids <= gone]
         # A result, or the reason to stop, rested on what was just changed.
         self.finished = self.stopped = None
 

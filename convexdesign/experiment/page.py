@@ -216,6 +216,8 @@ def _assumptions(state: ExperimentStatus, arms: Sequence[str], items: Sequence[s
         rows.append(f"Arms were withdrawn whatever their rewards were: {', '.join(arms[i] for i in state.withdrawn)}.")
     if state.dropped:
         rows.append(f"Items were dropped whatever their rewards were: {', '.join(items[i] for i in state.dropped)}.")
+    if state.joined:
+        rows.append(f"Items joined whatever the rewards were: {', '.join(items[i] for i in state.joined)}.")
     if state.amendments:
         rows.append("What was amended was amended whatever answer it leads to.")
     return "<ul>" + "".join(f"<li>{escape(row)}</li>" for row in rows if row) + "</ul>"
@@ -232,6 +234,7 @@ def _log(events: Sequence[Any]) -> str:
         EventKind.TAKEN_BACK,
         EventKind.WITHDRAWN,
         EventKind.DROPPED,
+        EventKind.JOINED,
         EventKind.STOPPED,
     )
     rows = [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from convexdesign.estimation import Observations
 from convexdesign.experiment.designing import Designer
 from convexdesign.experiment.events import EventKind, PendingEvent
-from convexdesign.experiment.ledger import Ledger, RecordedRound, Withdrawal
+from convexdesign.experiment.ledger import Ledger, RecordedRound, Step
 from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.identification import AnswerStatus, GuaranteeWarning, Identifier, Result
@@ -20,8 +20,6 @@ from convexdesign.identification.allocations import unpacked
 from convexdesign.typing import Counts
 
 __all__ = ["Replay", "begun_with", "result_from"]
-
-Step = RecordedRound | Withdrawal
 
 
 class Replay:
@@ -35,14 +33,15 @@ class Replay:
         self.violations: list[str] = []
         self.attempts: list[dict[str, Any]] = []
         # Every step followed, the results it was told (None while they are awaited), and a round's counts.
-        self._dropped: tuple[int, ...] = ()
+        self._items: tuple[tuple[int, ...], int] = ((), 0)
         self._done: list[tuple[Step, Observations | None, Counts | None]] = []
 
     def follow(self, ledger: Ledger) -> Identifier:
         """The algorithm after all steps of the ledger."""
-        if self.algorithm is None or self._dropped != ledger.dropped or not self._is_prefix(ledger.steps):
+        items = (ledger.dropped, len(ledger.joined))
+        if self.algorithm is None or self._items != items or not self._is_prefix(ledger.steps):
             self.algorithm, self.violations, self._done = begun_with(ledger, ledger.dropped), [], []
-            self._dropped = ledger.dropped
+            self._items = items
             self.algorithm.refuses_two_values = False  # what is recorded is warned of
         try:
             return self._catch_up(self.algorithm, ledger.steps, ledger.reconsiders)
@@ -56,8 +55,8 @@ class Replay:
         for step in steps[len(self._done) :]:
             if self._done and isinstance(self._done[-1][0], RecordedRound) and self._done[-1][1] is None:
                 break  # what comes after an open round waits for its results
-            if isinstance(step, Withdrawal):
-                algorithm.withdraw(step.arms)
+            if not isinstance(step, RecordedRound):
+                step.make(algorithm)
                 self._done.append((step, None, None))
                 continue
             algorithm.load_state_dict(step.memory, step.counts)
@@ -131,11 +130,13 @@ class Replay:
 
 
 def begun_with(ledger: Ledger, dropped: Iterable[int]) -> Identifier:
-    """The algorithm as it begins, without the items that were dropped: as if they had never been there."""
-    algorithm = algorithm_from(ledger.specification)
+    """The algorithm as it begins, as if items that were dropped had never been there; those that join wait."""
+    algorithm = algorithm_from(ledger.specification, ledger.joined)
     gone = list(dropped)
     if gone:
         algorithm.exclude(gone)
+    if ledger.joined:
+        algorithm.hold_back(range(ledger.first_joined, ledger.first_joined + len(ledger.joined)))
     return algorithm
 
 

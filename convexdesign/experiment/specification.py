@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,10 @@ def describe(algorithm: Any) -> dict[str, Any]:
     }
 
 
-def algorithm_from(specification: dict[str, Any]) -> Identifier:
-    """The algorithm that `describe` described, as it was then."""
+def algorithm_from(
+    specification: dict[str, Any], joined: Sequence[tuple[str | None, Sequence[float]]] = ()
+) -> Identifier:
+    """The algorithm that `describe` described, as it was then; joined: names and values of more items, behind the others."""
     kind = specification["algorithm"]
     if kind not in ALGORITHMS:
         raise InputError(f"the store's algorithm {kind!r} is unknown to this version of convexdesign; upgrade")
@@ -70,6 +73,9 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
     if newer:
         raise InputError(f"the store's {kind} has {min(newer)}, unknown to this version of convexdesign; upgrade")
     items = specification["items"]
+    rows = None if items is None else _rows_from(items)
+    if joined:
+        rows = _longer(_rows_from(specification["arms"]) if rows is None else rows, joined)
     chosen = BEFORE.get(kind, {}) | specification["options"]
     limit = specification["max_samples"]
     if chosen.get("budget") is not None and limit is not None:
@@ -77,7 +83,7 @@ def algorithm_from(specification: dict[str, Any]) -> Identifier:
         chosen["budget"], limit = limit, None
     return line.cls(
         _rows_from(specification["arms"]),
-        None if items is None else _rows_from(items),
+        rows,
         _objective_from(specification["objective"]),
         specification["delta"],
         epsilon=specification["epsilon"],
@@ -115,6 +121,12 @@ def _rows_from(record: dict[str, Any]) -> LabelledVectors:
         raise DamagedStoreError("the arms of the store are not those of its digest")
     names, columns = (None if labels is None else tuple(labels) for labels in (record["names"], record["columns"]))
     return LabelledVectors(rows.values, names, columns)
+
+
+def _longer(rows: LabelledVectors, joined: Sequence[tuple[str | None, Sequence[float]]]) -> LabelledVectors:
+    values = np.vstack([np.asarray(rows.values, dtype=float), [values for _, values in joined]])
+    names = None if rows.names is None else (*rows.names, *(str(name) for name, _ in joined))
+    return LabelledVectors(values, names, rows.columns)
 
 
 def _objective(objective: Objective) -> dict[str, Any]:

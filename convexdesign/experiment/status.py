@@ -66,6 +66,8 @@ class ExperimentStatus:
         Batches of which other numbers arrived than were asked for.
     dropped : tuple of int
         Items that are not asked about any more.
+    joined : tuple of int
+        Items that were not there from the beginning.
     """
 
     phase: Phase
@@ -95,6 +97,7 @@ class ExperimentStatus:
     assumption: str = ""
     arrivals: int = 0
     dropped: tuple[int, ...] = ()
+    joined: tuple[int, ...] = ()
 
     @property
     def outstanding(self) -> int:
@@ -142,6 +145,7 @@ def experiment_status(ledger: Ledger, algorithm: Identifier, violations: list[st
         assumption=algorithm.assumption,
         arrivals=ledger.arrivals,
         dropped=ledger.dropped,
+        joined=tuple(range(ledger.first_joined, ledger.first_joined + len(ledger.joined))),
     )
 
 
@@ -158,10 +162,15 @@ def guarantee(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> s
     if ledger.arrivals:
         provided.append("chance or a clock decided how many results came of each arm, and not their values")
     if ledger.dropped:
-        price = dropping_price(ledger, algorithm)
+        price = dropping_price(ledger, algorithm) * joining_price(ledger)
         whatever = min(1.0, price * algorithm.delta)
         more = f" (dropped for whatever reason: with probability at most {whatever:.3g})" if price > 1 else ""
         provided.append(f"items were dropped whatever the rewards were{more}")
+    if ledger.joined:
+        whatever = min(1.0, joining_price(ledger) * dropping_price(ledger, algorithm) * algorithm.delta)
+        provided.append(
+            f"items joined whatever the rewards were (joined for whatever reason: with probability at most {whatever:.3g})"
+        )
     if ledger.withdrawn:
         provided.append("arms were withdrawn whatever their rewards were")
     if ledger.amendments:
@@ -180,8 +189,15 @@ def dropping_price(ledger: Ledger, algorithm: Identifier) -> int:
     if not isinstance(algorithm, MartingaleElimination) or not isinstance(algorithm.objective, BestArm):
         return 1
     dropped = set(ledger.dropped)
+    if not dropped:
+        return 1
     led = any(round_.memory.get("leader") in dropped for round_ in ledger.rounds)
     return comb(len(algorithm.items), len(dropped)) if led else len(dropped) + 1
+
+
+def joining_price(ledger: Ledger) -> int:
+    """By what the probability of error is to be multiplied where items joined because of the rewards; section 10.18."""
+    return len(ledger.joined) + 1
 
 
 def _promise(finished: dict[str, Any] | None, algorithm: Identifier) -> str:

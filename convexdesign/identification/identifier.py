@@ -493,6 +493,30 @@ class Identifier(Resumable):
             raise InputError("too few items would be left to ask anything about")
         self._excluded, self.partition = gone, left
 
+    def hold_back(self, items: ArrayLike) -> None:
+        """Ask nothing of these items (indices) until they `join`. Only before anything is told.
+
+        Parameters
+        ----------
+        items : array_like of int
+            Items that will join later.
+        """
+        raise InputError(
+            f"items cannot join a {type(self).__name__}; martingale elimination for the best arm takes them"
+        )
+
+    def join(self, items: ArrayLike) -> None:
+        """Take in items that were held back, from the next batch on.
+
+        Parameters
+        ----------
+        items : array_like of int
+            Items by their indices.
+        """
+        raise InputError(
+            f"items cannot join a {type(self).__name__}; martingale elimination for the best arm takes them"
+        )
+
     @property
     def keeps_corrected(self) -> bool:
         """Whether rounds stay valid where results of earlier ones, by which they were chosen, turn out to have been wrong."""

@@ -13,6 +13,7 @@ from convexdesign.arguments import choice, positive
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise as SubGaussian
+from convexdesign.estimation.observations import arm_indices
 from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.assumption_checks import LEVEL, and_more_arms, arm_name
 from convexdesign.identification.best_arm import BestArm
@@ -35,7 +36,7 @@ from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_rang
 from convexdesign.identification.shared_capital import SharedCapital
 from convexdesign.identification.sized_bets import SizedBets
 from convexdesign.identification.variance_history import VarianceHistory
-from convexdesign.typing import Counts, Floats
+from convexdesign.typing import Counts, Floats, Indices
 
 __all__ = ["MartingaleElimination"]
 
@@ -171,6 +172,8 @@ class MartingaleElimination(Identifier):
         self._history = VarianceHistory(n)
         self._fit: CoordinateFit | None = None
         self._leader: int | None = None
+        # Items that join later, on which nothing is bet before.
+        self._waiting: Indices = np.empty(0, dtype=np.intp)
         # Items that led while a round was measured, in order, with the number of rounds of evidence before that.
         self._led: dict[int, int] = {}
         # Bets that item z is not the best, or that it is above; and that it is below.
@@ -312,6 +315,38 @@ class MartingaleElimination(Identifier):
             )
         self._planner.exploring = None if exploring is None else unpacked(exploring, self.n_arms)
 
+    def hold_back(self, items: ArrayLike) -> None:
+        """Ask nothing of these items (indices), and bet nothing on them, until they `join`. Only before anything is told.
+
+        Parameters
+        ----------
+        items : array_like of int
+            Items that will join later.
+        """
+        if not isinstance(self.objective, BestArm) or self.epsilon > 0:
+            raise InputError(
+                "items join where the best arm is sought, with epsilon = 0; of a level set every item is a question by itself: "
+                "begin another experiment for new ones"
+            )
+        held = np.setdiff1d(arm_indices(items, len(self._items.values)), self._excluded)
+        self._waiting = held
+        self._excluded, self.partition = np.union1d(self._excluded, held), self.partition.without(held)
+
+    def join(self, items: ArrayLike) -> None:
+        """Take in items that were held back, between batches: they are bet on from the next one on.
+
+        Parameters
+        ----------
+        items : array_like of int
+            Items by their indices.
+        """
+        new = np.intersect1d(self._waiting, arm_indices(items, len(self._items.values)))
+        self._waiting = np.setdiff1d(self._waiting, new)
+        self._excluded = np.setdiff1d(self._excluded, new)
+        known = self.partition
+        self.partition = ItemPartition(np.union1d(known.undecided, new), known.above, known.below)
+        self._status = self._planned = None
+
     @property
     def keeps_corrected(self) -> bool:
         """Bets are on directions and counts that were fixed before their rewards, by whatever was believed then."""
@@ -390,7 +425,9 @@ class MartingaleElimination(Identifier):
             assert self._capital is not None
             self._capital.take(self._wealth(), self._threshold)
         elif leader is not None:
-            self._bets.take(summary, self._coordinates[leader] - self._coordinates, active=group != group[leader])
+            active = group != group[leader]
+            active[self._waiting] = False
+            self._bets.take(summary, self._coordinates[leader] - self._coordinates, active=active)
 
     def _add_squares(self, observations: Observations) -> None:
         self._squares = self._squares + observations.m2

@@ -28,6 +28,7 @@ COMMANDS = (
     "amend",
     "take-back",
     "withdraw",
+    "join",
     "export",
     "check",
     "recover",
@@ -762,6 +763,22 @@ def test_a_late_correction_is_tried_made_and_taken_back(begun, store, tmp_path):
     assert (back["pulls_set_aside"], back["told"]) == (0, 1)
     assert begun("take-back", "x").code == 2
     assert begun("check").code == 0
+
+
+def test_join(experiment, store, problem_file):
+    assert experiment("create", problem_file).code == 0
+    words = ("join", "--vector", "0.9,0.1")
+    with cd.Experiment.open(store) as x:
+        named = x.item_names is not None
+    words += ("--item", "new") if named else ()
+    before = store.read_bytes()
+    tried = experiment(*words, "--dry-run", "--json")
+    assert json.loads(tried.out)["joined"] == ["new" if named else "3"]
+    assert store.read_bytes() == before
+    assert "joined         " in experiment(*words).out
+    assert "again" in experiment("join", "--vector", "0.9,0.1", *(("--item", "newer") if named else ())).err
+    assert "numbers separated by commas" in experiment("join", "--vector", "0.9,x").err
+    assert experiment("check").code == 0
 
 
 def test_report_and_its_page(begun, store, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from convexdesign.cli.command import SETTINGS, Command, Group
-from convexdesign.cli.experiment.changes import amend, arrived, mark_missing, take_back, tell, withdraw
+from convexdesign.cli.experiment.changes import amend, arrived, join, mark_missing, take_back, tell, withdraw
 from convexdesign.cli.experiment.creation import create
 from convexdesign.cli.experiment.notes import list_, note
 from convexdesign.cli.experiment.planning import plan
@@ -27,6 +27,7 @@ COMMANDS = (
     amend,
     take_back,
     withdraw,
+    join,
     export,
     check,
     recover,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from convexdesign.cli.experiment.results import ResultsFile
     from convexdesign.experiment import Experiment, TellResult
 
-__all__ = ["amend", "arrived", "mark_missing", "take_back", "tell", "withdraw"]
+__all__ = ["amend", "arrived", "join", "mark_missing", "take_back", "tell", "withdraw"]
 
 ResultsArgument = Annotated[
     str,
@@ -218,6 +218,46 @@ def withdraw(
             x.drop_item([item_index(x, label) for label in item], reason=reason, set_aside=set_aside)
         if arms:
             x.withdraw([arm_index(x, label) for label in arms], reason=reason, anyway=anyway)
+        document = state_document(x)
+    if dry_run:
+        say("nothing was written; this is how it would stand")
+    respond(as_json, document | {"dry_run": dry_run}, lambda: show_state(document))
+
+
+def join(
+    store: Store,
+    vector: Annotated[
+        list[str],
+        option(
+            "--vector",
+            metavar="NUMBERS",
+            help="A new item, in the coordinates of the arms, separated by commas; may be repeated.",
+        ),
+    ],
+    item: Annotated[
+        list[str] | None,
+        option("--item", metavar="NAME", help="Its name, where items have names, one for each --vector."),
+    ] = None,
+    reason: Reason = "",
+    dry_run: Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask about more items from now on.
+
+    Martingale elimination for the best arm takes them at any time, also after an answer; bets on them begin with the next
+    batch. The promise is what it was if they joined whatever the rewards were; for any other reason it is what the guarantee
+    says. The arms must tell of them already.
+    """
+    from convexdesign.cli.reading import numbers_in
+
+    rows = [numbers_in(text) for text in vector]
+    for text, row in zip(vector, rows):
+        if row is None:
+            raise InputError(f"--vector {text!r} must be numbers separated by commas")
+    if item and len(item) != len(vector):
+        raise InputError(f"{counted(len(item), '--item')} and {counted(len(vector), '--vector')}; give one for each")
+    with open_store(store) as x, x.together(dry_run=dry_run):
+        x.join_item(rows, names=item or None, reason=reason)
         document = state_document(x)
     if dry_run:
         say("nothing was written; this is how it would stand")

@@ -104,6 +104,7 @@ def state_document(x: Experiment) -> dict[str, Any]:
         **same("pulls_missing", "pulls_set_aside"),
         "withdrawn": [arms[i] for i in state.withdrawn],
         "dropped": [items[i] for i in state.dropped],
+        "joined": [items[i] for i in state.joined],
         **same("amendments", "guarantee", "assumption", "void", "stopped", "events"),
     }
 
@@ -141,6 +142,8 @@ def show_state(document: dict[str, Any]) -> None:
         line("withdrawn", ", ".join(map(printable, document["withdrawn"])))
     if document["dropped"]:
         line("dropped", ", ".join(map(printable, document["dropped"])))
+    if document["joined"]:
+        line("joined", ", ".join(map(printable, document["joined"])))
     if document["stopped"]:
         line("stopped", document["stopped"])
     line("guarantee", document["guarantee"])

@@ -1,0 +1,145 @@
+"""Items that join: bets on them begin when they do, and what that costs is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import convexdesign as cd
+from convexdesign.experiment import Phase, check
+from convexdesign.identification.evidence import Bets
+
+I = cd.identification  # noqa: E741
+ARMS = pd.DataFrame(np.eye(3), index=["red", "green", "blue"])
+THETA = np.array([1.0, 0.6, 0.0])
+
+
+@pytest.fixture
+def env():
+    return cd.simulation.LinearEnvironment(np.eye(3), THETA, noise_variance=1.0, rng=2)
+
+
+def advance(x, env, rounds):
+    for _ in range(rounds):
+        batch = x.ask()
+        x.tell(batch, env.pull(batch.counts))
+
+
+def test_an_item_that_joins_can_win_and_the_store_tells_the_same_when_opened_again(path, env):
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS)) as x:
+        advance(x, env, 2)
+        spent = x.status().pulls_told
+        would = x.join_item([[1.0, 1.0, 0.0]], names=["both"], dry_run=True)
+        assert would.joined == (3,)
+        assert x.status().joined == ()
+        state = x.join_item([[1.0, 1.0, 0.0]], names=["both"], reason="marketing asked")
+        assert (state.joined, state.pulls_told, 3 in state.survivors) == ((3,), spent, True)
+        assert "items joined whatever the rewards were (joined for whatever reason: with probability at most 0.1)" in (
+            state.guarantee
+        )
+        assert cd.simulation.simulate(x, env).answer == (3,)
+        assert x.item_labels == ["red", "green", "blue", "both"]
+        transcript, page = x.transcript(), x.to_html()
+    assert "marketing asked" in page
+    assert check(path).problems == ()
+    with cd.Experiment.open(path) as again:
+        assert again.transcript() == transcript
+        assert again.result().answer == (3,)
+        assert len(again.confidence(control="both").estimate) == 4
+
+
+def test_nothing_is_bet_before_and_the_others_lose_nothing(path, env):
+    """The same data given to an algorithm that never knew the item: all else stands alike, to the last bit."""
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS)) as x:
+        advance(x, env, 3)
+        before = x.status()
+        x.join_item([[0.5, 0.5, 0.5]], names=["mixed"])
+        algorithm = x._replay.follow(x._ledger)
+        assert algorithm._bets.V[3] == 0.0
+        assert np.all(algorithm._bets.V[:3] >= 0)
+        state = x.status()
+        assert state.best_guess == before.best_guess
+        assert state.p_value == 1.0  # nothing is known against the new one
+        advance(x, env, 1)
+        assert x._replay.follow(x._ledger)._bets.V[3] > 0
+
+
+def test_an_answer_is_asked_again_with_the_new_item(path, env):
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS)) as x:
+        assert cd.simulation.simulate(x, env).answer == (0,)
+        state = x.join_item([[0.9, 0.0, 0.0]], names=["less"])
+        assert state.phase is Phase.READY
+        assert set(state.survivors) == {0, 3}
+        x.join_item([[0.8, 0.1, 0.0]], names=["other"])
+        x.drop_item([3])
+        assert x.status().survivors == (0, 4)
+        assert cd.simulation.simulate(x, env).answer == (0,)
+    assert check(path).problems == ()
+
+
+def test_an_open_batch_goes_on_and_corrections_keep_the_item(path, env):
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS)) as x:
+        advance(x, env, 1)
+        batch = x.ask()
+        x.tell(batch, env.pull(batch.counts // 2), key="half")
+        x.join_item([[1.0, 1.0, 0.0]], names=["both"])
+        assert x.open_batch == batch.id
+        x.tell(batch, env.pull(x.outstanding()), key="other half")
+        advance(x, env, 1)
+        x.amend("half", observations=env.pull(batch.counts // 2))
+        assert 3 in x.status().survivors
+        assert cd.simulation.simulate(x, env).answer == (3,)
+    assert check(path).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("items", "names", "message"),
+    [
+        ([[1.0, 0.0, 0.0]], ["rouge"], "item rouge is item red again"),
+        ([[1.0, 1.0, 0.0]], ["red"], "there is an item 'red' already"),
+        ([[1.0, 1.0, 0.0]], None, "give new ones names too"),
+        ([[1.0, 1.0, 0.0]], ["a", "b"], "2 names for 1 of them"),
+        ([[1.0, 1.0]], ["both"], "they must agree"),
+        ([[1.0, np.nan, 0.0]], ["both"], "finite|nan"),
+    ],
+)
+def test_what_cannot_join(path, items, names, message):
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS)) as x:
+        before = x.digest()
+        with pytest.raises(cd.InputError, match=message):
+            x.join_item(items, names=names)
+        assert x.digest() == before
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: I.Rage(ARMS, variance_bounds=(1.0, 1.0)), "cannot join a Rage"),
+        (lambda: I.MartingaleElimination(ARMS, objective=I.LevelSet(0.5)), "begin another experiment"),
+        (lambda: I.MartingaleElimination(ARMS, epsilon=0.1), "with epsilon = 0"),
+    ],
+)
+def test_what_takes_no_new_items(path, make, message):
+    with cd.Experiment.create(path, make()) as x, pytest.raises(cd.InputError, match=message):
+        x.join_item([[1.0, 1.0, 0.0]], names=["both"])
+
+
+def test_items_that_the_arms_do_not_tell_of_are_refused(path):
+    arms = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    with cd.Experiment.create(path, I.MartingaleElimination(arms)) as x, pytest.raises(cd.UnidentifiableError):
+        x.join_item([[0.0, 0.0, 1.0]])
+
+
+def test_joining_by_the_rewards_costs_at_most_what_is_said():
+    """Items that all tie. One joins after each of three rounds: that of forty whose estimate is lowest by then. The bets that
+    some one of the items is not the best reach 1/delta in at most 4 delta of 40,000 runs."""
+    rng, runs, delta = np.random.default_rng(5), 40_000, 0.1
+    bets = [Bets(runs) for _ in range(4)]
+    for k in range(6):
+        leader = rng.standard_normal(runs) / np.sqrt(20.0)
+        # What joined is like all others from then on, however it was chosen: its later rewards are new.
+        for j in range(min(k, 3) + 1):
+            bets[j].add(leader - rng.standard_normal(runs) / np.sqrt(20.0), np.full(runs, 10.0))
+    lost = np.exp([b.best for b in bets]).max(axis=0) >= 1.0 / delta
+    assert 0 < lost.mean() <= 4.0 * delta
