@@ -107,7 +107,7 @@ def best_of(plan: Rival | None, seconds: float) -> float:
     best, start, seed = -np.inf, time.process_time(), 0
     while plan is not None and (seed == 0 or time.process_time() - start < seconds):
         signal.setitimer(signal.ITIMER_PROF, PATIENCE * seconds)
-        with contextlib.suppress(np.linalg.LinAlgError, ValueError, TimeoutError):
+        with contextlib.suppress(np.linalg.LinAlgError, ValueError, IndexError, TimeoutError):
             best = max(best, logdet(plan(seed)))
         signal.setitimer(signal.ITIMER_PROF, 0)
         seed += 1

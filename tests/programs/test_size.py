@@ -63,6 +63,26 @@ def test_e_optimality_in_200_dimensions_is_refused_within_two_gigabytes():
     assert done.stdout.count("would take") == 1  # said once, and not for every attempt
 
 
+def test_linear_constraints_in_1000_dimensions_fit_into_two_gigabytes_or_are_refused_before():
+    """D needs terabytes and is refused with its size, the variance of one target is solved."""
+    program = """
+        import resource, numpy as np, convexdesign as cd
+        limit = 2 * 2**30
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        arms = np.diag(np.linspace(1.0, 2.0, 1000))
+        limits = {"inequalities": (np.arange(1000.0)[None] < 500, [0.45])}
+        try:
+            cd.solve(cd.DesignProblem.d_optimal(arms, **limits))
+        except cd.SolverError as error:
+            print(error)
+        print(cd.solve(cd.DesignProblem.c_optimal(arms, np.ones(1000), **limits)).status.name)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "1000 arms in 1000 dimensions would take about" in done.stdout
+    assert done.stdout.endswith("CERTIFIED\n")
+
+
 def test_too_little_time_for_a_single_step_gives_the_coarse_design_with_its_gap():
     arms = np.random.default_rng(0).standard_normal((500, 60))
     with pytest.warns(cd.ConvergenceWarning, match="time limit"):

@@ -51,6 +51,38 @@ def test_auto_is_never_below_the_exchange_and_optimal_never_below_auto(kind):
     assert best.optimality_gap <= 1 / best.efficiency - 1 + 1e-12
 
 
+def test_optimal_says_proven_or_not_and_the_better_of_the_two_bounds():
+    """A search gives its own bound, the best proportions another: 1/efficiency - 1 is never less than the gap told."""
+    t = np.linspace(-1, 1, 5)
+    small = cd.solve(cd.DesignProblem.d_optimal(np.stack([np.ones(5), t, t * t], axis=1)))
+    proven = small.round(4, "optimal")
+    assert "PROVEN best" in repr(proven)
+    assert "NOT" not in repr(proven)
+    # Four runs of three points: what branching proves is far below what the proportions do.
+    assert proven.optimality_gap < 1e-5 < 1 / proven.efficiency - 1
+    large = cd.solve(cd.DesignProblem.d_optimal(np.random.default_rng(0).standard_normal((200, 8))))
+    cut_short = large.round(30, "optimal", time_limit=1e-6)
+    assert "NOT proven best" in repr(cut_short)
+    assert cut_short.optimality_gap == pytest.approx(1 / cut_short.efficiency - 1, rel=1e-9)
+
+
+def test_a_long_search_shows_its_progress(six_factors, capsys, monkeypatch):
+    monkeypatch.setattr("convexdesign.showing.DELAY", 0.0)
+    monkeypatch.setattr("convexdesign.showing.BETWEEN", 0.001)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    for method in ("auto", "optimal"):
+        six_factors.round(24, method, effort=0.3, time_limit=0.5, progress=True)
+        assert "round" in capsys.readouterr().err
+
+
+def test_a_thousand_of_ten_thousand_are_picked_at_most_once():
+    arms = np.random.default_rng(0).standard_normal((10_000, 5))
+    plan = cd.solve(cd.DesignProblem.d_optimal(arms, max_weight=1 / 1000)).round(1000, max_counts=1)
+    assert plan.total == 1000
+    assert plan.counts.max() == 1
+    assert plan.efficiency >= 0.9999
+
+
 def test_the_same_seed_gives_the_same_plan_and_limits_are_kept(six_factors):
     caps = np.where(np.arange(64) % 5 == 0, 0, 1 + np.arange(64) % 2)
     plans = [six_factors.round(25, max_counts=caps, rng=np.random.default_rng(7)) for _ in range(2)]
