@@ -145,11 +145,15 @@ class SampledFrame(Frame):
         self.R = np.eye(self.d)
         F = np.vstack([curve.rows(piece, sample[piece]) for piece in pieces])
         if not plain:
-            step = _orthonormaliser(F.T / np.sqrt(len(F)), 0.0)
-            self.R = self.R if step is None else np.tril(step)
+            self.orthonormalise(F)
         self.H = [self.R for _ in pieces]
         self.keys = [np.zeros((self.d, self.region.q), dtype=np.int64) for _ in pieces]
         self.sizes = np.abs(F).max(axis=0)
+
+    def orthonormalise(self, F: Floats) -> None:
+        """R that makes the columns of rows f (n, d) nearly orthonormal."""
+        step = _orthonormaliser(F.T / np.sqrt(len(F)), 0.0)
+        self.R = self.R if step is None else np.tril(step)
 
     def piece_rows(self, piece: int, x: Floats, weighted: bool = True) -> Floats:
         """h at the settings x (n, q) of one piece."""

@@ -27,6 +27,7 @@ from convexdesign.regions.text import Ratio, parse_ratio
 from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
+    from convexdesign.regions.exchange import Search
     from convexdesign.regions.symmetry import Symmetry
     from convexdesign.regions.verification import RegionVerification
 
@@ -200,8 +201,7 @@ class RegionProblem(ContinuumProblem):
         DesignProblem
             For `solve`.
         """
-        rows = self.frame.rows(where, x)
-        noise = None if self.noise is None else values_of(self.noise, x)
+        rows, noise = self.measured(where, x)
         if symmetry is not None:
             rows = symmetry.roots(rows if noise is None else rows / np.sqrt(noise)[:, None])
             noise = None
@@ -222,6 +222,37 @@ class RegionProblem(ContinuumProblem):
                 return DesignProblem.average_variance(rows, **fields, **common)
         made: DesignProblem = getattr(DesignProblem, self.kind)(rows, **fields, **common)
         return made
+
+    def measured(self, where: Where, x: Floats) -> tuple[Floats, Floats | None]:
+        """The arms of settings, and the noise variance that they are still to be divided by.
+
+        Parameters
+        ----------
+        where : sequence of int
+            The piece of each setting.
+        x : array, shape (n, q)
+            Its continuous coordinates.
+
+        Returns
+        -------
+        arms : array, shape (n, d)
+            The rows h, times the root of the weight of the model there.
+        noise : array, shape (n,), or None
+            The variance; None for one.
+        """
+        return self.frame.rows(where, x), None if self.noise is None else values_of(self.noise, x)
+
+    def search(self) -> Search:
+        """The search for settings.
+
+        Returns
+        -------
+        Search
+            What `solve` drives.
+        """
+        from convexdesign.regions.exchange import Search
+
+        return Search(self)
 
     def prices(self, x: Floats) -> Floats:
         """s^2(x) c(x), by which squares are divided.

@@ -20,7 +20,7 @@ from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.outcome import Stats, Status
 from convexdesign.regions.certifying import certified
 from convexdesign.regions.design import RegionCertificate, RegionDesign
-from convexdesign.regions.exchange import Search, SearchOutcome
+from convexdesign.regions.exchange import SearchOutcome
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.proof import RegionProver
 from convexdesign.typing import Floats, Indices
@@ -45,7 +45,7 @@ def solve_over_region(
     stated, problem, tol = problem, problem.adapted, real(tol)
     started = time.perf_counter()
     deadline = np.inf if time_limit is None else started + real(time_limit)
-    search = Search(problem)
+    search = problem.search()
     prover = RegionProver(problem.frame, problem.price) if problem.is_polynomial else None
     found = search.first()
     extra: tuple[Indices, Floats] | None = None

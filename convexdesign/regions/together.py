@@ -140,6 +140,9 @@ class RegionCompoundProblem(ContinuumProblem):
         RegionCompoundDesign
             Certified over the whole region, or as far as the proof went.
         """
+        first = self.mixtures[0]
+        if len(self.mixtures) == 1 and any(p.frame.H[0] is not first.problems[0].frame.H[0] for p in first.problems):
+            return solve_expected(self, **options)
         return solve_together(self, **options)
 
     def verified(self, *, runs: Any = None, weights: Any = None, counts: Any = None, rigorous: bool = False) -> Any:
@@ -245,13 +248,8 @@ def together(problems: Sequence[Any], weights: Any, standard: bool = True) -> Re
 
 
 def mixture_problem(problems: Sequence[RegionProblem], weights: Sequence[float]) -> RegionCompoundProblem:
-    """The problem of the mean information of several parameter values with the same functions."""
+    """The problem of the mean information of several parameter values."""
     listed = checked(problems)
-    if any(problem.frame.H[0] is not listed[0].frame.H[0] for problem in listed):
-        raise InputError(
-            'over="information" takes generalised linear models, whose functions of the settings do not depend on the '
-            'parameters; of a nonlinear model ask for over="average"'
-        )
     return RegionCompoundProblem((Mixture(listed, shares(list(weights), len(listed))),), np.ones(1))
 
 
@@ -505,11 +503,16 @@ def best_alone(problem: RegionProblem, tol: float, time_limit: float | None) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         design = problem.solved(tol=min(tol / 10, 1e-7) if problem.is_polynomial else tol / 4, time_limit=time_limit)
+    return logarithm(problem, design.bound)
+
+
+def logarithm(problem: RegionProblem, value: float) -> float:
+    """log Phi: a logarithm of a determinant for each parameter, or minus that of a variance."""
     if problem.kind == "d_optimal":
-        return float(design.bound) / problem.curve.d
+        return float(value) / problem.curve.d
     if problem.kind == "ds_optimal":
-        return float(design.bound) / problem.fields["interest"].shape[1]
-    return -float(np.log(design.bound))
+        return float(value) / int(problem.fields["interest"].shape[1])
+    return -float(np.log(value))
 
 
 def spans(groups: Sequence[ComponentGroup], rows: Sequence[Floats]) -> None:
@@ -559,6 +562,34 @@ def solve_together(
             stacklevel=4,
         )
     return best
+
+
+def solve_expected(problem: RegionCompoundProblem, **options: Any) -> RegionCompoundDesign:
+    """The best design for the mean information of values whose functions of the settings differ."""
+    from convexdesign.regions.expected import expected_problem
+    from convexdesign.regions.solving import solve_over_region
+
+    mixture = problem.mixtures[0]
+    design = solve_over_region(expected_problem(mixture.problems, mixture.shares), **options)
+    value, bound = (logarithm(mixture.problems[0], v) for v in (design.value, design.bound))
+    c = design.certificate
+    return RegionCompoundDesign(
+        problem,
+        design.where,
+        design.x,
+        design.weights,
+        value,
+        bound,
+        design.gap,
+        np.ones(1),
+        np.empty(0),
+        np.array([value]),
+        c.kind,
+        c.most,
+        c.found,
+        design.status,
+        design.stats,
+    )
 
 
 def joint_design(solver: Together, reached: Reached, most: float, started: float) -> RegionCompoundDesign:

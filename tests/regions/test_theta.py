@@ -30,16 +30,6 @@ def test_a_decay_is_worst_where_it_is_fastest():
     assert design.points["x"].tolist() == pytest.approx([0.5], abs=2e-3)
 
 
-def test_a_scale_does_not_move_the_design():
-    # vmax multiplies one derivative: log det moves by 2 log vmax, the settings do not.
-    free, fixed = (
-        cd.solve(D.d_optimal(michaelis(k=(0.5, 2), vmax=(0.5, 1)))),
-        cd.solve(D.d_optimal(michaelis(k=(0.5, 2)))),
-    )
-    assert free.value == pytest.approx(fixed.value + np.log(0.5), abs=2e-4)
-    np.testing.assert_allclose(free.points["x"], fixed.points["x"], atol=2e-2)
-
-
 def log_det_logistic(design, a, b):
     x, w = design.points["x"].to_numpy(), design.points["weight"].to_numpy()
     eta = a[:, None] + b[:, None] * x

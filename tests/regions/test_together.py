@@ -147,12 +147,6 @@ BAD = {
         lambda: D.d_optimal(cd.Model.glm("1 + x", [0, 1], "logit").at([[0, 1]]).over(INTERVAL), over="best"),
         "choose one of average",
     ),
-    "mean of formulas": (
-        lambda: D.d_optimal(
-            cd.Model.nonlinear("exp(-a*x)", {"a": 1}).at({"a": [1, 2]}).over(INTERVAL), over="information"
-        ),
-        "generalised linear models",
-    ),
     "verify": (lambda: cd.verify(D.compound([D.d_optimal(line(2))]), runs={"x": [0, 1]}), "solved, not verified"),
 }
 

@@ -36,13 +36,11 @@ def scheffe():
 ANSWERS = {
     "cubic": (lambda: D.d_optimal(line(3)), -5.2746008399),
     "square": (lambda: D.d_optimal(box(2)), -4.471776419),
-    "cube": (lambda: D.d_optimal(box(3)), -7.455395909),
     "disc": (lambda: D.d_optimal(M.polynomial(["a", "b"], 2).over(R.ball(["a", "b"]))), -8.248544698),
     "mixture": (lambda: D.d_optimal(scheffe()), -19.068322982),
     "leading": (lambda: D.c_optimal(line(3), {"x**3": 1.0}), 16),
     "extrapolation": (lambda: D.c_optimal(line(3), [1, 2, 4, 8]), 676),
     "least eigenvalue": (lambda: D.e_optimal(line(3)), 1 / 25),
-    "average": (lambda: D.a_optimal(line(2)), 8),
     "noise": (lambda: D.d_optimal(line(1), noise_variance="1/(1 - x**2)"), log(1 / 3 * (2 / 3) ** 2)),
     "prediction": (lambda: D.g_optimal(line(3), noise_variance=2.0), 8),
     "moved": (lambda: D.d_optimal(line(4, 100, 200)), -10.0549575728 + 20 * log(50)),
