@@ -209,7 +209,8 @@ def withdraw(
     A round that still waits for a withdrawn arm is set aside, and its design is solved again without it. Where the others
     cannot tell the items apart, nothing is done, and the directions are named (exit code 4). Of items that are dropped
     nothing is asked any more: the answer is about the others, as if they had never been there; their arms can still be
-    measured. A variant that is gone is both: `withdraw red --item red`.
+    measured. A variant that is gone is both: `withdraw red --item red`; martingale elimination can go on so only where the
+    other arms still tell of all that the arms told of.
     """
     if not arms and not item:
         raise InputError("give the arms to withdraw, or --item, the items to drop")
