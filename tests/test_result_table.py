@@ -74,3 +74,19 @@ def test_what_breaks_the_constraints_is_said():
     plan = cd.solve(cd.DesignProblem.d_optimal(ARMS, max_weight=0.5)).round(3)
     facts = dict(plan.table().facts)
     assert ("NOT ALLOWED" in facts) == (not plan.is_allowed)
+
+
+def test_results_over_regions_have_tables_alike():
+    curve = cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1)))
+    design = cd.solve(cd.DesignProblem.d_optimal(curve))
+    plan = design.round(7)
+    judged = cd.verify(design.problem, runs={"x": [-1.0, 0.0, 0.5, 1.0]})
+    assert design.table().title == "d-optimal, proportions"
+    assert [row[0] for row in design.table().rows] == ["-1", "0", "1"]
+    assert sum(int(row[-1]) for row in plan.table().rows) == plan.total == 7
+    assert dict(plan.table().facts)["efficiency"].startswith("at least")
+    assert [row[:2] for row in judged.table().rows] == [("0", "-1"), ("1", "0"), ("2", "0.5"), ("3", "1")]
+    for result in (design, plan, judged):
+        assert result._repr_html_() == result.table().as_html()
+        assert result.table().as_latex().rstrip().endswith(r"\end{tabular}")
+    assert plan.to_frame().equals(plan.points)

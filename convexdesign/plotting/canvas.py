@@ -41,6 +41,8 @@ LETTER, LINE, SMALL = 0.55, 1.2, 0.833
 HANDLE = 5
 # The share of a picture's width that names of rows may take, and how much larger titles are than labels.
 BESIDE, TITLE = 0.38, 1.2
+# The share of a picture's width that a legend may take beside a plane.
+ASIDE = 0.36
 
 
 def require_matplotlib() -> None:
@@ -117,7 +119,8 @@ def finished(
     if plane:
         ax.set_aspect("equal", adjustable="datalim")
         figure: Any = ax.figure
-        if figure is None or figure.figure.get_figwidth() >= NARROW:
+        widest = HANDLE + max(map(len, ax.get_legend_handles_labels()[1]), default=0)
+        if figure is None or (figure.figure.get_figwidth() >= NARROW and widest <= ASIDE * letters(ax)):
             ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
         else:  # beside the plane there would be no room for both
             legend_beneath(ax)

@@ -15,6 +15,7 @@ from convexdesign.outcome import Stats, Status
 from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.regions.criteria import Vectors
 from convexdesign.regions.problem import RegionProblem
+from convexdesign.result_table import ResultTable
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
@@ -22,7 +23,20 @@ if TYPE_CHECKING:
 
     from convexdesign.regions.exact import RegionExactDesign
 
-__all__ = ["RegionCertificate", "RegionDesign"]
+__all__ = ["RegionCertificate", "RegionDesign", "table_of_settings"]
+
+
+def table_of_settings(title: str, facts: Sequence[tuple[str, str]], points: pandas.DataFrame) -> ResultTable:
+    """Facts, then settings to six digits with their weights or counts."""
+
+    def text(name: str, value: Any) -> str:
+        if name == "weight":
+            return f"{value:.6f}"
+        return f"{value + 0.0:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+    names = [str(name) for name in points.columns]
+    rows = tuple(tuple(map(text, names, row)) for row in points.itertuples(index=False))
+    return ResultTable(title, tuple(facts), tuple(names), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +157,33 @@ class RegionDesign:
         frame = self.points
         frame["variance"] = self.variance(self.problem.region.table(self.where, self.x))
         return frame
+
+    def table(self) -> ResultTable:
+        """The design as one table: what it is worth, then where to measure.
+
+        Returns
+        -------
+        ResultTable
+            As text by str, in notebooks as HTML, for papers by as_latex().
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> curve = cd.Model.polynomial("x", 1).over(cd.Region.box(x=(0, 2)))
+        >>> table = cd.solve(cd.DesignProblem.d_optimal(curve)).table()
+        >>> print("\\n".join(str(table).splitlines()[-3:]))
+        x    weight
+        0  0.500000
+        2  0.500000
+        """
+        c = self.certificate
+        side = "upper bound" if c.criterion.maximised else "lower bound"
+        facts = [(c.criterion.value_name, f"{c.value:.8g}"), (side, f"{c.bound:.8g}"), ("gap", f"{c.gap:.1e}")]
+        facts += [("status", self.status.name), ("proven over the region by", c.kind)]
+        return table_of_settings(f"{self.problem.kind.replace('_', '-')}, proportions", facts, self.points)
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
 
     @property
     def value(self) -> float:

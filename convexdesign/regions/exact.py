@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexdesign.arguments import choice, positive, whole_at_least
+from convexdesign.decimals import at_least
 from convexdesign.errors import InputError
 from convexdesign.regions.criteria import gap_of
-from convexdesign.regions.design import RegionDesign
+from convexdesign.regions.design import RegionDesign, table_of_settings
 from convexdesign.regions.whole import AMOUNTS, WholeSearch
+from convexdesign.result_table import ResultTable
 from convexdesign.typing import Counts, Floats, Indices
 
 if TYPE_CHECKING:
@@ -86,6 +88,42 @@ class RegionExactDesign:
         import pandas
 
         return pandas.DataFrame({**self.problem.region.table(self.where, self.x), "count": self.counts})
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The same as `points`, as of a design.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a setting.
+        """
+        return self.points
+
+    def table(self) -> ResultTable:
+        """The runs as one table: what they are worth, then their settings.
+
+        Returns
+        -------
+        ResultTable
+            As text by str, in notebooks as HTML, for papers by as_latex().
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> curve = cd.Model.polynomial("x", 1).over(cd.Region.box(x=(0, 2)))
+        >>> table = cd.solve(cd.DesignProblem.d_optimal(curve)).round(4).table()
+        >>> print("\\n".join(str(table).splitlines()[-3:]))
+        x  count
+        0      2
+        2      2
+        """
+        c = self.reference.certificate
+        facts = [("runs", f"{self.total:,}"), (c.criterion.value_name, f"{self.value:.8g}")]
+        facts += [("efficiency", f"at least {at_least(self.efficiency, 6)}"), ("proven over the region by", c.kind)]
+        return table_of_settings(f"{self.problem.kind.replace('_', '-')}, whole numbers", facts, self.points)
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
 
     def run_sheet(self, seed: int | None = 0) -> pandas.DataFrame:
         """One row a run, in random order: run, replicate, and the factors; `verify` reads it as `runs`.

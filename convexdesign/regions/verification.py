@@ -10,6 +10,7 @@ import numpy as np
 
 from convexdesign.arguments import numeric
 from convexdesign.certificate import certify
+from convexdesign.decimals import at_least, at_most
 from convexdesign.design import Design
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.evaluation import evaluate
@@ -17,11 +18,12 @@ from convexdesign.outcome import Status
 from convexdesign.problem import Criterion, canonicalise
 from convexdesign.regions.certifying import rounding_of_rows
 from convexdesign.regions.criteria import Vectors, dimension, gap_of, log_det_shift
-from convexdesign.regions.design import RegionDesign
+from convexdesign.regions.design import RegionDesign, table_of_settings
 from convexdesign.regions.everywhere import prove_everywhere
 from convexdesign.regions.exchange import Search, SearchOutcome, inverse_root
 from convexdesign.regions.problem import RegionProblem, values_of
 from convexdesign.regions.proof import RegionProver
+from convexdesign.result_table import ResultTable
 from convexdesign.roundoff import value_error
 from convexdesign.typing import Floats, Indices
 
@@ -162,6 +164,24 @@ class RegionVerification:
         from convexdesign.plotting import plot_region_design
 
         return plot_region_design(self.reference, runs=(self.where, self.x), ax=ax)
+
+    def table(self) -> ResultTable:
+        """The judgement as one table: what the runs are worth, then every run and where it should move.
+
+        Returns
+        -------
+        ResultTable
+            As text by str, in notebooks as HTML, for papers by as_latex().
+        """
+        low, high = self.efficiency_interval
+        facts = [("value", f"{self.value:.8g}"), ("proven bound", f"{self.lower_bound:.8g}")]
+        facts += [("efficiency", f"between {at_least(low, 6)} and {at_most(high, 6)}"), ("proof", self.proof)]
+        if len(self.outside):
+            facts.append(("outside the region", f"rows {', '.join(map(str, self.outside.tolist()))}"))
+        return table_of_settings("run table, judged over a region", facts, self.moves().reset_index(names="row"))
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
 
     def summary(self) -> str:
         """The judgement in a few lines of text.
