@@ -1,7 +1,7 @@
 """Docstrings are plain text with formulas such as psi* or |z|_A; here they become what Sphinx can read.
 
-Paragraphs are escaped, `code` becomes a reference where it names something documented and a literal elsewhere, lists
-and examples stay what they are, and examples get a heading.
+Paragraphs are escaped, powers and indices are set as such, `code` becomes a reference where it names something documented
+and a literal elsewhere, lists and examples stay what they are, and examples get a heading.
 """
 
 from __future__ import annotations
@@ -14,6 +14,15 @@ CODE = re.compile(r"`([^`]+)`")
 NAME = re.compile(r"[A-Za-z_][\w.]*")
 ITEM = re.compile(r"- |\d+\. ")
 SPECIAL = re.compile(r"([\\*_|])")
+# x_i, sum_j, A^-1, (cos a)^2, A0, sqrt(: what is raised or lowered is one sign, a number, or a group in brackets.
+FORMULA = re.compile(
+    r"(?P<sum>\bsum_|Σ_)(?P<over>[a-z])(?!\w)"
+    r"|(?<=[A-Za-z0-9)\]'|*])\^(?:\((?P<group>-?[\w/+-]+)\)|(?P<power>-?\d+(?![\d^])|[a-zT*+](?![\w^])))"
+    r"|(?<![A-Za-z_`.])(?P<base>max|min|[A-Za-z])_(?P<index>[A-Za-z0-9]|\d\d|[a-z]{2}(?=['^]))(?![A-Za-z0-9_`])"
+    r"|(?<=\|)_(?P<norm>[A-Za-z])(?!\w)"
+    r"|\bA(?P<held>0)(?!\w)"
+    r"|\bsqrt(?P<root>\(| (?=\d))"
+)
 BOLD = re.compile(r"(\*\*\S(?:[^*]*\S)?\*\*)")
 
 
@@ -53,7 +62,8 @@ def is_display(block: list[str]) -> bool:
 
 
 def literal(block: list[str]) -> list[str]:
-    return ["::", "", *block]
+    """As it stands, but for powers and indices."""
+    return [".. parsed-literal::", "", *(escaped(line, spaced=False) for line in block)]
 
 
 def separated(block: list[str]) -> Iterator[str]:
@@ -80,9 +90,31 @@ def marked_up(line: str) -> str:
     return "".join(out).rstrip(" ").removesuffix("\\")
 
 
-def escaped(text: str) -> str:
-    """Plain text with nothing left that reStructuredText would read as markup, but **strong** words."""
-    return "".join(part if BOLD.fullmatch(part) else SPECIAL.sub(r"\\\1", part) for part in BOLD.split(text))
+def escaped(text: str, spaced: bool = True) -> str:
+    """Plain text with nothing left that reStructuredText would read as markup, but **strong** words; its formulas set."""
+    return "".join(part if spaced and BOLD.fullmatch(part) else typeset(part) for part in BOLD.split(text))
+
+
+def typeset(text: str) -> str:
+    """Powers and indices as such, all else escaped."""
+    out, at = [], 0
+    for found in FORMULA.finditer(text):
+        out += [SPECIAL.sub(r"\\\1", text[at : found.start()]), set_formula(found)]
+        at = found.end()
+    return "".join([*out, SPECIAL.sub(r"\\\1", text[at:])])
+
+
+def set_formula(found: re.Match[str]) -> str:
+    raised = found["group"] or found["power"]
+    if raised:
+        return rf"\ :sup:`{raised.replace('-', '−')}`\ "
+    if found["sum"]:
+        return rf"Σ\ :sub:`{found['over']}`\ "
+    if found["base"]:
+        return rf"{found['base']}\ :sub:`{found['index']}`\ "
+    if found["norm"]:
+        return rf"\ :sub:`{found['norm']}`\ "
+    return r"A\ :sub:`0`\ " if found["held"] else "√" + found["root"].strip()
 
 
 def setup(app: Any) -> dict[str, Any]:

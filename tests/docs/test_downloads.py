@@ -12,6 +12,7 @@ import downloads
 import gallery_pages
 import lesson_data
 import nbformat
+import plain_docstrings
 import pytest
 
 import convexdesign as cd
@@ -91,3 +92,17 @@ def test_what_a_page_of_the_gallery_gives_runs_where_it_is_put(tmp_path, monkeyp
 )
 def test_formulas_in_words_are_set(words, shown):
     assert gallery_pages.typeset(words) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("y_i'A^-1y_i", r"y\ :sub:`i`\ 'A\ :sup:`−1`\ y\ :sub:`i`\ "),
+        ("sum_i w_i (a b)^2", r"Σ\ :sub:`i`\  w\ :sub:`i`\  (a b)\ :sup:`2`\ "),
+        ("Σ_i s_x² 2^(p-1)", r"Σ\ :sub:`i`\  s\ :sub:`x`\ ² 2\ :sup:`p−1`\ "),
+        ("|z|_A <= sqrt(A0)", r"\|z\|\ :sub:`A`\  <= √(A\ :sub:`0`\ )"),
+        ("noise_variance, n_new and 3*2", r"noise\_variance, n\_new and 3\*2"),
+    ],
+)
+def test_formulas_of_docstrings_are_set_on_the_reference_pages(words, shown):
+    assert plain_docstrings.typeset(words) == shown
