@@ -30,7 +30,8 @@ import convexdesign as cd
 
 PAGE = """# Whole-number plans beside other programs
 
-Made by `python benchmarks/whole_numbers_elsewhere.py docs/benchmarks`, {date} on {machine}, one BLAS thread, with {versions}.
+Made by `python benchmarks/whole_numbers_elsewhere.py docs/benchmarks --seconds {seconds:g}`, {date} on {machine}, one BLAS
+thread, with {versions}.
 Efficiency of the best plan found against the proven bound on all proportions: `design.round(n)` with its default effort, and
 each of the others started again and again with new seeds for {seconds:g} seconds of processor time; coordinate exchange makes
 100 restarts. A dash: the program has no such model (pyDOE3 has full polynomials alone), or no plan of its own estimates all
