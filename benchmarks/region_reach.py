@@ -235,7 +235,7 @@ def main() -> None:
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for name, asked, seconds, design in found:
         wish = "" if asked is None else f"{asked:g} s"
-        cells = [name, str(support(design)), f"{design.gap:.1e}", proof(design), design.status.value]
+        cells = [name, str(support(design)), f"{design.gap:.1e}", proof(design), design.status.name.lower()]
         lines.append("| " + " | ".join([*cells, f"{seconds:.2f}", wish]) + " |")
     timed = [seconds <= asked for _, asked, seconds, _ in found if asked is not None]
     page = PAGE.format(

@@ -15,7 +15,7 @@ from convexdesign.typing import Floats
 
 __all__ = ["best_weights", "values_of"]
 
-FIRST, SHRINK = 1e-3, 0.1
+FIRST, SHRINK = 1e-3, 0.01
 NEWTON = 12
 HALVINGS = 40
 
