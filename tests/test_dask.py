@@ -132,6 +132,8 @@ def test_a_design_on_a_cluster_is_not_saved(client, tmp_path):
         design.save(tmp_path / "design.json")
 
 
+# The client of other tests may be there still: it is not asked, and old releases say so.
+@pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")
 def test_without_a_client_the_local_scheduler_serves():
     import dask
 

@@ -17,11 +17,13 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = BLOCK.findall(TEXT)
+RULE = re.compile("─+")
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
 def assert_same_text(found: str, stated: str) -> None:
-    """Equal up to spacing, with numbers equal to 1e-3 or both below the tolerance 1e-6 of a solve."""
+    """Equal up to spacing and the length of rules, with numbers equal to 1e-3 or both below the tolerance 1e-6 of a solve."""
+    found, stated = RULE.sub("─", found), RULE.sub("─", stated)
     assert NUMBER.sub("#", found).split() == NUMBER.sub("#", stated).split()
     for a, b in zip(NUMBER.findall(found), NUMBER.findall(stated), strict=True):
         assert float(a) == pytest.approx(float(b), rel=1e-3, abs=1e-6), (a, b)

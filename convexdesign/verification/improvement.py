@@ -168,7 +168,9 @@ def cure(canonical: Canonical, weights: Floats, at: Evaluation) -> tuple[int, ..
     while not measures(canonical, at):
         missing = at.null.T @ problem.targets.take(np.array([unmeasured_target(canonical, at)]))[0]
         outside = problem.arms.quadratic(at.null)
-        along = problem.arms.quadratic((at.null @ missing / np.linalg.norm(missing))[:, None])
+        length = np.linalg.norm(missing)
+        # Nothing is missing in floating point where exact reading alone tells that the target is outside: any way out will do.
+        along = outside if length == 0 else problem.arms.quadratic((at.null @ missing / length)[:, None])
         new = outside > OUTSIDE_TOLERANCE**2 * size
         # Cosines equal up to rounding: the arm of which more is new.
         cosine = np.divide(along, outside, out=np.zeros_like(size), where=new).round(9)
