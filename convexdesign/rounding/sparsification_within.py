@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from convexdesign.rounding.sparsification import lifted_points
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["LinearLimits", "sparsify_within"]
+__all__ = ["LinearLimits", "between", "sparsify_within", "without_dust"]
 
 
 # Columns that differ from combinations of others by less than this share are such.
 RANK = 1e-11
 # A row with less room than this share of its terms, and a weight nearer to its bound than this share, is there.
 ACTIVE = 1e-9
+# A weight that is above its lower bound by less than this share of what it may be is at it.
+DUST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +63,18 @@ def sparsify_within(
 
 def between(weights: Floats, limits: LinearLimits) -> Indices:
     """The arms strictly between their bounds, as far as rounding tells."""
-    size = np.where(limits.upper < 1.0, limits.upper, 1.0)
-    inside = (weights - limits.lower > 1e-12 * size) & (limits.upper - weights > ACTIVE * size)
+    size = _largest(limits)
+    inside = (weights - limits.lower > DUST * size) & (limits.upper - weights > ACTIVE * size)
     return np.flatnonzero(inside)
+
+
+def without_dust(weights: Floats, limits: LinearLimits) -> Floats:
+    """The weights (n,), those that are at their lower bounds up to rounding exactly there."""
+    return np.where(weights - limits.lower <= DUST * _largest(limits), limits.lower, weights)
+
+
+def _largest(limits: LinearLimits) -> Floats:
+    return np.where(limits.upper < 1.0, limits.upper, 1.0)
 
 
 def _to_vertex(points: Floats, w: Floats, low: Floats, high: Floats, G: Floats, room: Floats) -> Floats:
