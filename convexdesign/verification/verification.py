@@ -306,7 +306,7 @@ class Verification:
     def worst_arms(self, k: int = 5) -> pandas.DataFrame:
         """The k arms that the design neglects most, indexed by number.
 
-        Columns: arm (its name), weight, variance, derivative.
+        Columns: arm (its name or settings, else its number), weight, variance, derivative.
 
         derivative: the directional derivative of the criterion when effort moves from all arms alike to this one, the
         best first; none is an improvement (negative for variances, positive for log det and lambda_min) where one

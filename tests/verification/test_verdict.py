@@ -92,7 +92,7 @@ def test_worst_arms_tell_weight_and_own_variance():
     v = cd.verify(P.d_optimal(EYE, noise_variance=[1, 2, 4], costs=[1, 1, 2]), weights=[0.25, 0.25, 0.5])
     table = v.worst_arms().sort_index()
     # x'A^-1x = s^2 c / w in units of the budget; the sensitivity is 1 / w and the derivative 1 / w - 3.
-    assert table["arm"].tolist() == ["0", "1", "2"]
+    assert table["arm"].tolist() == [0, 1, 2]
     assert table["weight"].tolist() == [0.25, 0.25, 0.5]
     assert table["variance"].tolist() == pytest.approx([4, 8, 16])
     assert table["derivative"].tolist() == pytest.approx([1, 1, -1])
