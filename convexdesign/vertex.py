@@ -25,7 +25,7 @@ from convexdesign.frankwolfe.bounded import within_bounds
 from convexdesign.problem import Canonical
 from convexdesign.problem.projection import into_rows, misses_of
 from convexdesign.rounding.sparsification import sparsify
-from convexdesign.rounding.sparsification_within import LinearLimits, between, sparsify_within, without_dust
+from convexdesign.rounding.sparsification_within import LinearLimits, between, settled_at_lower_bounds, sparsify_within
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["at_vertex"]
@@ -82,7 +82,7 @@ def _within(
     canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, tol: float
 ) -> tuple[Floats, Certificate]:
     """The weights at a vertex of what is allowed, with their information; then without neighbours."""
-    cleared = without_dust(weights, limits)
+    cleared = settled_at_lower_bounds(weights, limits)
     if np.count_nonzero(cleared) < np.count_nonzero(weights):
         weights, certificate = _allowed(canonical, weights, certificate, limits, cleared, tol)
     r, index = canonical.rank, between(weights, limits)

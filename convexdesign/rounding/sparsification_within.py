@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from convexdesign.rounding.sparsification import lifted_points
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["LinearLimits", "between", "sparsify_within", "without_dust"]
+__all__ = ["LinearLimits", "between", "settled_at_lower_bounds", "sparsify_within"]
 
 
 # Columns that differ from combinations of others by less than this share are such.
@@ -23,7 +23,7 @@ RANK = 1e-11
 # A row with less room than this share of its terms, and a weight nearer to its bound than this share, is there.
 ACTIVE = 1e-9
 # A weight that is above its lower bound by less than this share of what it may be is at it.
-DUST = 1e-12
+AT_BOUND = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +64,13 @@ def sparsify_within(
 def between(weights: Floats, limits: LinearLimits) -> Indices:
     """The arms strictly between their bounds, as far as rounding tells."""
     size = _largest(limits)
-    inside = (weights - limits.lower > DUST * size) & (limits.upper - weights > ACTIVE * size)
+    inside = (weights - limits.lower > AT_BOUND * size) & (limits.upper - weights > ACTIVE * size)
     return np.flatnonzero(inside)
 
 
-def without_dust(weights: Floats, limits: LinearLimits) -> Floats:
+def settled_at_lower_bounds(weights: Floats, limits: LinearLimits) -> Floats:
     """The weights (n,), those that are at their lower bounds up to rounding exactly there."""
-    return np.where(weights - limits.lower <= DUST * _largest(limits), limits.lower, weights)
+    return np.where(weights - limits.lower <= AT_BOUND * _largest(limits), limits.lower, weights)
 
 
 def _largest(limits: LinearLimits) -> Floats:
