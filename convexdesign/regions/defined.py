@@ -50,7 +50,7 @@ def check_positive(region: Region, ratio: Ratio, name: str) -> None:
         top, bottom = (float(p.at(np.array([[float(v) for v in found.at]]))[0]) for p in ratio)
         size = float(sum(abs(v) for v in region.scaled(part).values()))
         where = place(region, [float(v) for v in found.at])
-        if found.is_witness:
+        if found.settles:
             value = (
                 float(found.value) if part is ratio[0] and ratio[1].is_constant else top / bottom if bottom else np.inf
             )
@@ -190,7 +190,7 @@ def undefined_place(
         unbounded = np.array([int(np.argmin([own[k] for own in finite])) for k in np.flatnonzero(open_)])
         low, high = low[open_], high[open_]
         middle = np.clip((low + high) / 2.0, low, high)
-        found = witness(region, rows, np.vstack([middle, low, high]))
+        found = first_undefined(region, rows, np.vstack([middle, low, high]))
         if found is not None:
             return found
         shares = (high - low) / width
@@ -208,7 +208,9 @@ def undefined_place(
     return None
 
 
-def witness(region: Region, rows: Callable[[Floats], Floats], x: Floats) -> tuple[list[float], int, float] | None:
+def first_undefined(
+    region: Region, rows: Callable[[Floats], Floats], x: Floats
+) -> tuple[list[float], int, float] | None:
     """The first of the settings inside the region whose row is not finite."""
     x = x[region.inside(x, 0.0)]
     values = rows(x) if len(x) else np.empty((0, 1))

@@ -36,13 +36,14 @@ Table = Any  # an array of fractions
 class Finding:
     """proven: the sign holds everywhere; else a setting (as rational coordinates) and the value there.
 
-    is_witness: the value there has the other sign; else it is only the nearest to zero of what stayed undecided.
+    settles: the value there has the other sign, which answers the question; else it is only the nearest to zero of what stayed
+    undecided.
     """
 
     proven: bool
     at: tuple[Fraction, ...] = ()
     value: Fraction = Fraction(0)
-    is_witness: bool = False
+    settles: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class _Box:
 def positive_on(region: Region, p: Polynomial, strictly: bool = True) -> Finding | None:
     """Whether p > 0 (or p >= 0) everywhere on the region; None where there are too many coefficients to tell.
 
-    A finding that is neither proven nor a witness is the place nearest to zero that stayed undecided.
+    A finding that is neither proven nor a counterexample is the place nearest to zero that stayed undecided.
     """
     whole = _box(region, [p, *region.inequalities])
     if whole is None:
@@ -103,7 +104,7 @@ def positive_on(region: Region, p: Polynomial, strictly: bool = True) -> Finding
 
 
 def inhabitant(region: Region) -> Finding | None:
-    """A setting of the region (the finding's `at`, a witness), or the proof that there is none; None where neither is known."""
+    """A setting of the region (the finding's `at`), or the proof that there is none; None where neither is known."""
     whole = _box(region, list(region.inequalities))
     if whole is None:
         return None

@@ -100,7 +100,7 @@ def test_a_ratio_is_bounded_only_with_a_denominator_that_is_proven():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_positive_polynomials_and_witnesses_against_samples(seed):
+def test_positive_polynomials_and_counterexamples_against_samples(seed):
     rng = np.random.default_rng([29, seed])
     region = SQUARE if seed % 2 else SQUARE & R.where("x + y <= 1", "x**2 + y**2 >= 0.1")
     a, b, c = (Fraction(int(v), 1000) for v in rng.integers(0, 1000, size=3))
@@ -115,7 +115,7 @@ def test_positive_polynomials_and_witnesses_against_samples(seed):
     else:
         assert g_at(p, found.at) <= 0
         assert all(g_at(g, found.at) >= 0 for g in region.inequalities)
-    assert found.proven or found.is_witness
+    assert found.proven or found.settles
 
 
 def test_a_region_is_empty_by_proof():
