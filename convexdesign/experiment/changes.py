@@ -189,9 +189,14 @@ def withdrawal(ledger: Ledger, algorithm: Identifier, arms: ArrayLike, reason: s
         try:
             algorithm.refuse_untold(np.setdiff1d(algorithm.usable, index), algorithm.partition)
         except UnidentifiableError as error:
+            remedy = (
+                "Drop its items and let it be measured all the same, or begin another experiment without it"
+                if algorithm.needs_whole_span
+                else "Drop items that need not be told apart first"
+            )
             raise UnidentifiableError(
-                f"nothing was withdrawn, as without {arms_text(ledger, index)} {error}. Drop items that need not be told apart "
-                "first, or insist (anyway=True, --anyway): the experiment then stops"
+                f"nothing was withdrawn, as without {arms_text(ledger, index)} {error}. {remedy}, or insist (anyway=True, "
+                "--anyway): the experiment then stops"
             ) from None
     current = ledger.current
     waits = current is not None and bool(current.lost[index].any())

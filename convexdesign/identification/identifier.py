@@ -518,6 +518,11 @@ class Identifier(Resumable):
         )
 
     @property
+    def needs_whole_span(self) -> bool:
+        """Whether every round must measure all directions of the arms, whatever items are left."""
+        return self._span_needed() is not None
+
+    @property
     def keeps_corrected(self) -> bool:
         """Whether rounds stay valid where results of earlier ones, by which they were chosen, turn out to have been wrong."""
         return False
