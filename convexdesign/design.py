@@ -102,7 +102,7 @@ class Design:
     @property
     def support(self) -> NDArray[np.intp]:
         """Indices of the arms with positive weight."""
-        return np.flatnonzero(self.weights)
+        return np.flatnonzero(self.weights != 0)
 
     @cached_property
     def canonical(self) -> Canonical:
@@ -519,7 +519,7 @@ def _written(dual: DualCertificate | None) -> dict[str, Any] | None:
 
 
 def _information(problem: DesignProblem, weights: Floats) -> Floats:
-    support = np.flatnonzero(weights)
+    support = np.flatnonzero(weights != 0)
     Y = problem.arms.take(support)
     A = Y.T @ (repeat_per_response(weights[support], Y)[:, None] * Y)
     return A if problem.prior is None else A + problem.prior

@@ -70,7 +70,7 @@ def _inverse_factor(canonical: Canonical, weights: Floats) -> tuple[Floats, Floa
 def _information_root(canonical: Canonical, weights: Floats) -> Floats:
     """A matrix M with M'M = A_u(w), at least r rows: the weighted whitened arms, reduced block by block."""
     r = canonical.rank
-    support = np.flatnonzero(weights)
+    support = np.flatnonzero(weights != 0)  # of truth values: ten times as fast as of the numbers themselves
     parts: list[Floats] = [np.zeros((r, r)), canonical.prior_rows]
     step = max(8 * r, 4096)
     for start in range(0, support.size, step):

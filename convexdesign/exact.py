@@ -124,7 +124,7 @@ class ExactDesign:
     @property
     def support(self) -> Indices:
         """Indices of the arms that are pulled."""
-        return np.flatnonzero(self.counts)
+        return np.flatnonzero(self.counts != 0)
 
     @cached_property
     def max_variance(self) -> float:

@@ -67,7 +67,7 @@ def _spanning(canonical: Canonical, weights: Floats) -> NDArray[np.bool_]:
     """Marks the arms that, with the prior, span all that is measured: pivots of the rows sqrt(w_i) u_i."""
     from scipy.linalg import qr
 
-    carried = np.flatnonzero(weights)
+    carried = np.flatnonzero(weights != 0)
     prior = canonical.prior_rows
     arms = canonical.whiten_arms(carried)
     rows = np.vstack([prior, np.sqrt(repeat_per_response(weights[carried], arms))[:, None] * arms])

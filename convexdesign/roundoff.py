@@ -59,7 +59,7 @@ def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> Inverse:
     off = held_off
     M = np.zeros_like(F) if problem.prior is None else problem.prior @ F
     cross, squared = np.zeros_like(G), np.zeros_like(G)
-    support = np.flatnonzero(weights)
+    support = np.flatnonzero(weights != 0)
     for start in range(0, support.size, BLOCK):
         part = support[start : start + BLOCK]
         rows = problem.arms.take(part)

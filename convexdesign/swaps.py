@@ -48,7 +48,7 @@ def best_swaps(canonical: Canonical, counts: Counts, k: int = 3) -> list[Swap]:
     Of a plan that does not measure what is wanted there is none: several runs may have to change.
     """
     problem = canonical.problem
-    used = np.flatnonzero(counts)
+    used = np.flatnonzero(counts != 0)
     n = problem.n_arms
     if used.size * n > MOST_PAIRS:
         n = max(1, MOST_PAIRS // used.size)

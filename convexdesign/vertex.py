@@ -61,7 +61,7 @@ def at_vertex(
     problem = canonical.problem
     if limits is not None and certificate.gap <= tol:
         return _within(canonical, weights, certificate, limits, tol)
-    support, r = np.flatnonzero(weights), canonical.rank
+    support, r = np.flatnonzero(weights != 0), canonical.rank
     if not problem.weight_set.is_simplex or problem.responses > 1 or certificate.gap > tol:
         return weights, certificate
     if not 1 < support.size <= MOST_ARMS or support.size * r**4 > 4 * MOST_ENTRIES * r:
@@ -101,7 +101,7 @@ def _within(
 
 def _information(canonical: Canonical, weights: Floats) -> Floats:
     """A0 and what the weights give, in whitened coordinates."""
-    used = np.flatnonzero(weights)
+    used = np.flatnonzero(weights != 0)
     held = np.zeros((canonical.rank, canonical.rank)) if canonical.prior is None else canonical.prior
     if not used.size:
         return held
@@ -158,7 +158,7 @@ def _merged(
 def _settled(canonical: Canonical, weights: Floats, limits: LinearLimits) -> Floats:
     """The best weights on the arms between their bounds, the others where they are; as given where there are other limits."""
     smooth = oracle_of(canonical.problem).smooth(canonical)
-    used = np.flatnonzero(weights)
+    used = np.flatnonzero(weights != 0)
     if smooth is None or len(limits.E) or len(limits.G) or not used.size <= MOST_ARMS:
         return weights
     free = np.isin(used, between(weights, limits))
@@ -258,7 +258,7 @@ def _nearest(arms: Floats, w: Floats, i: int, prior: Floats | None) -> int:
 
 def _best_weights(canonical: Canonical, arms: Floats, start: Floats) -> Floats | None:
     """The best weights (k,) on the arms in use at the start, by Newton's method; None where they measure too little."""
-    used = np.flatnonzero(start)
+    used = np.flatnonzero(start != 0)
     U, w = arms[used], start[used] / start.sum()
     for _ in range(NEWTON_STEPS):
         found = _model(canonical, U, w)

@@ -49,7 +49,7 @@ class Noise:
 
     def pulled(self, counts: Floats, planned: float) -> ScaledArms:
         """Rows y with sum y y' = sum_i counts_i y_i y_i' / planned, of the arms that were pulled."""
-        index = np.flatnonzero(counts)
+        index = np.flatnonzero(counts != 0)
         effort = counts[index] if self.scale is None else counts[index] / self.scale[index]
         rows = self.rows.take(index)
         return ScaledArms(ArrayArms(rows), np.sqrt(repeat_per_response(per_planned(effort, planned), rows)))

@@ -65,7 +65,7 @@ class CompoundDesign:
     @property
     def support(self) -> Any:
         """The indices of the arms with weight."""
-        return np.flatnonzero(self.weights)
+        return np.flatnonzero(self.weights != 0)
 
     @property
     def points(self) -> pandas.DataFrame:

@@ -101,7 +101,7 @@ class Derivatives:
 
     def _rows(self, z: Floats) -> Floats:
         """The rows sqrt(z_i) y_i of the arms with weight."""
-        support = np.flatnonzero(z)
+        support = np.flatnonzero(z != 0)
         arms = self.canonical.problem.arms.take(support)
         return np.asarray(np.sqrt(repeat_per_response(z[support], arms))[:, None] * arms)
 

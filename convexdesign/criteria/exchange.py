@@ -267,7 +267,7 @@ class CovarianceCriterion(MatrixCriterion):
 
 def information(arms: Floats, counts: NDArray[Any]) -> Floats:
     """sum_i n_i u_i u_i' for rows (n, r) or groups of rows (n, k, r); counts or weights (n,)."""
-    used = np.flatnonzero(counts)
+    used = np.flatnonzero(counts != 0)
     U = arms[used]
     M: Floats = (stacked(U) * spread(counts[used], U)[:, None]).T @ stacked(U)
     return M

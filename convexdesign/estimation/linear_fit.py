@@ -207,7 +207,7 @@ def least_squares(
         raise InputError(f"observations are of {observations.n_arms} arms, but arms has {X.shape[0]} rows")
     choice(covariance, ("model", "HC0", "HC1", "HC2", "HC3"), "covariance")
     variance = read_positive(noise_variance, "noise_variance", X.shape[0], "a VARIANCE s², above zero", rows.names)
-    pulled = np.flatnonzero(observations.count)
+    pulled = np.flatnonzero(observations.count != 0)
     if pulled.size == 0:
         raise InputError("there are no pulls to fit; tell observations with positive counts")
     count = observations.count[pulled].astype(float)

@@ -27,7 +27,7 @@ def unpacked_numbers(text: str, dtype: str) -> NDArray[Any]:
 
 def packed_pulls(counts: Counts) -> dict[str, list[int]]:
     """Whole numbers per arm (n,), only where they are not zero."""
-    arms = np.flatnonzero(counts)
+    arms = np.flatnonzero(counts != 0)
     return {"arms": arms.tolist(), "pulls": counts[arms].tolist()}
 
 
@@ -40,7 +40,7 @@ def unpacked_pulls(record: dict[str, Any], n_arms: int) -> Counts:
 
 def packed_summary(observations: Observations) -> dict[str, list[Any]]:
     """Counts, means and sums of squares, only of the arms with pulls."""
-    arms = np.flatnonzero(observations.count)
+    arms = np.flatnonzero(observations.count != 0)
     columns = {name: getattr(observations, name)[arms].tolist() for name in ("count", "mean", "m2")}
     return {"arms": arms.tolist()} | columns
 

@@ -32,7 +32,7 @@ def summary_under(
         )
     if observations.n_arms != n_arms:
         raise InputError(f"observations are of {observations.n_arms} arms, the experiment has {n_arms}")
-    arms = np.flatnonzero(observations.count)
+    arms = np.flatnonzero(observations.count != 0)
     if not arms.size:
         raise InputError("the observations hold no pull; there is nothing to tell")
     for name, largest in (("mean", LARGEST), ("m2", LARGEST**2)):

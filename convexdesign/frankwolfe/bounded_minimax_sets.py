@@ -194,7 +194,7 @@ def _root(images: Floats, multipliers: Floats, factor: Floats) -> Floats:
 
 def _factor(canonical: Canonical, arms: Floats, w: Floats) -> Floats:
     """F with FF' = A(w)^-1."""
-    used = np.flatnonzero(w)
+    used = np.flatnonzero(w != 0)
     rows = arms if used.size == w.size else arms.take(rows_of_arms(used, len(arms) // w.size), axis=0)
     lower, info = dpotrf(combine(rows.T, w[used], canonical.prior), lower=1)
     if info:

@@ -115,7 +115,7 @@ def _gradient(
     arms: Floats, form: SmoothForm, contrast_matrix: Floats, w: Floats, prior: Floats | None
 ) -> tuple[Floats, float] | None:
     """q (n,) and the size of f; None where the weights do not measure everything."""
-    used = np.flatnonzero(w)
+    used = np.flatnonzero(w != 0)
     A = (arms[used] * w[used][:, None]).T @ arms[used]
     try:
         factor = np.linalg.cholesky(A if prior is None else A + prior)

@@ -236,7 +236,7 @@ def _multiplied(method: FirstOrder, point: FirstOrderPoint, share: float) -> Flo
 def _direction(point: FirstOrderPoint, level: float) -> tuple[int, float]:
     """The arm to move towards (longest step 1) or away from (longest step negative: where its weight vanishes)."""
     towards = int(np.argmax(point.slope))
-    supported = np.flatnonzero(point.weights)
+    supported = np.flatnonzero(point.weights != 0)
     worst = int(supported[np.argmin(point.slope.take(supported))])
     w = float(point.weights[worst])
     if w < 1.0 and level - point.slope[worst] > point.slope[towards] - level:

@@ -125,7 +125,7 @@ class DState(_Whitened):
 
 def d_state(arms: Floats, weights: Floats, prior: Floats | None = None) -> DState | None:
     """The state at weights w (n,) of arms (r, n responses); None where A(w) is numerically singular."""
-    support = np.flatnonzero(weights)
+    support = np.flatnonzero(weights != 0)
     responses = arms.shape[1] // weights.size
     if 2 * support.size < weights.size:
         A = combine(columns(arms, support, responses), weights.take(support), prior)
@@ -215,7 +215,7 @@ def average_state(
     arms: Floats, contrast_matrix: Floats, weights: Floats, prior: Floats | None = None
 ) -> AverageState | None:
     """The state at weights w (n,) of arms (r, n responses), contrast matrix L (r, k); None where A(w) is singular."""
-    support = np.flatnonzero(weights)
+    support = np.flatnonzero(weights != 0)
     responses = arms.shape[1] // weights.size
     factor, info = dpotrf(combine(columns(arms, support, responses), weights.take(support), prior), lower=1)
     diagonal = np.diagonal(factor)

@@ -91,7 +91,7 @@ def value_on(problem: DesignProblem, weights: Floats) -> float:
 
 def packed(weights: Floats) -> dict[str, list[Any]]:
     """Weights (n,) as plain data: the arms with any, and their numbers to the last bit."""
-    arms = np.flatnonzero(weights)
+    arms = np.flatnonzero(weights != 0)
     return {"arms": arms.tolist(), "weights": weights[arms].tolist()}
 
 

@@ -105,7 +105,7 @@ class BoundedEvidence(Evidence):
         found = information_factor(self.rows, observations.count / guesses)
         if found is None:
             return None
-        pulled = np.flatnonzero(observations.count)
+        pulled = np.flatnonzero(observations.count != 0)
         inverse = found.T @ found
         loads = (self.rows[pulled] / guesses[pulled, None]) @ inverse
         count, mean = observations.count[pulled].astype(float), observations.mean[pulled]

@@ -84,7 +84,7 @@ class GaussianEvidence(Evidence):
         F = information_factor(self.rows, p)
         if F is None:
             return None
-        pulled = np.flatnonzero(p)
+        pulled = np.flatnonzero(p != 0)
         loads = (p[pulled, None] * self.rows[pulled]) @ (F.T @ F)
         c, high = count[pulled], before[pulled]
         known = np.isfinite(high) & (c > 1)

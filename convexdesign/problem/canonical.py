@@ -168,7 +168,7 @@ class Canonical:
     def information(self, weights: Floats) -> Floats:
         """A(w) in whitened coordinates, (r, r), for weights (n,); the arms with weight are read block by block."""
         A = np.zeros((self.rank, self.rank)) if self.prior is None else self.prior.copy()
-        support = np.flatnonzero(weights)
+        support = np.flatnonzero(weights != 0)
         step = max(1, SAMPLE_ENTRIES // self.rank)
         for start in range(0, support.size, step):
             part = support[start : start + step]

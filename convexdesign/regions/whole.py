@@ -170,7 +170,7 @@ class WholeSearch:
             return None
         into = np.arange(len(counts))
         for moves in range(1, MOST_MOVES):
-            out = np.flatnonzero(counts)
+            out = np.flatnonzero(counts != 0)
             total = float(counts @ costs)
             phi = table.swaps(out, into)
             if self.problem.cost is not None:
@@ -186,7 +186,7 @@ class WholeSearch:
                 table = swap_table(U, counts, self.criterion, self.ridge)
                 if table is None:
                     return None
-        own = np.flatnonzero(counts)
+        own = np.flatnonzero(counts != 0)
         return Plan(where[own], u[own], counts[own], self.value(where[own], u[own], counts[own]))
 
     def beside(self, count: int, keep: int) -> list[Counts]:

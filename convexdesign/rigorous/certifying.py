@@ -256,7 +256,7 @@ def _whole_vectors(vectors: Floats, common: bool) -> tuple[list[int], list[list[
 
 def _own_vectors(canonical: Canonical, weights: Floats) -> tuple[Indices, Floats]:
     """Where Kiefer and Wolfowitz's theorem gave the bound: b_i = sqrt(w_i) C x_i for the arms with weight."""
-    support = np.flatnonzero(weights)
+    support = np.flatnonzero(weights != 0)
     F = evaluate(canonical, weights / weights.sum()).factor
     X = canonical.problem.targets.take(support)
     return support, np.sqrt(weights[support] / weights.sum())[:, None] * ((X @ F) @ F.T)

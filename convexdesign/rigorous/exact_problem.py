@@ -116,7 +116,7 @@ def _prior(problem: DesignProblem, arms: ExactRows) -> list[list[Any]] | None:
         return held
     counts = np.asarray(counts, dtype=float)
     held = [[fmpq(0)] * d for _ in range(d)]
-    pulled = np.flatnonzero(counts)
+    pulled = np.flatnonzero(counts != 0)
     noise = np.ones(counts.size) if problem.noise_variance is None else problem.noise_variance
     for i, x in zip(pulled.tolist(), arms.rationals(pulled)):
         effort = fmpq(*float(counts[i]).as_integer_ratio()) / fmpq(*float(noise[i]).as_integer_ratio()) / planned

@@ -28,7 +28,7 @@ class ExactWeights:
         """From nonnegative doubles (n,); with prices (n,) the weights are shares of what these counts cost."""
         from flint import fmpq
 
-        index = np.flatnonzero(weights)
+        index = np.flatnonzero(weights != 0)
         parts = [fmpq(*w.as_integer_ratio()) for w in weights[index].tolist()]
         if prices is not None:
             parts = [w * fmpq(*c.as_integer_ratio()) for w, c in zip(parts, prices[index].tolist())]

@@ -66,7 +66,7 @@ def reach(canonical: Canonical, weights: Floats, at: Evaluation) -> tuple[Reach,
 def exactly_unmeasured(canonical: Canonical, weights: Floats) -> int | None:
     """The first wanted vector outside the span of the arms with weight and what is held, -1 for none, None for not known."""
     problem = canonical.given
-    found = {_unmeasured(problem, np.flatnonzero(weights), prime) for prime in PRIMES}
+    found = {_unmeasured(problem, np.flatnonzero(weights != 0), prime) for prime in PRIMES}
     return found.pop() if len(found) == 1 else None
 
 

@@ -468,7 +468,7 @@ class Verification:
         """
         import pandas
 
-        support = np.flatnonzero(self.weights)
+        support = np.flatnonzero(self.weights != 0)
         arms = keys_of(self.problem.arms.names, support)
         return pandas.DataFrame({"arm": arms, "weight": self.weights[support]})
 
