@@ -19,7 +19,7 @@ from convexdesign.arms.noise import variances_of
 from convexdesign.arms.read import LabelledVectors, aligned, read_rows
 from convexdesign.certificate import Certificate, DualCertificate, Evaluation, certify, evaluate
 from convexdesign.errors import InputError
-from convexdesign.exact import ExactDesign, round_design
+from convexdesign.exact import ExactDesign
 from convexdesign.features.model import coded_settings
 from convexdesign.files import write_text
 from convexdesign.outcome import Stats, Status, status_of
@@ -28,6 +28,7 @@ from convexdesign.problem.storage import problem_to_json
 from convexdesign.result_table import ResultTable
 from convexdesign.saved import read_document, read_saved
 from convexdesign.typing import Floats
+from convexdesign.whole_numbers import round_design
 
 if TYPE_CHECKING:
     import pandas

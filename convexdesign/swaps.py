@@ -8,9 +8,9 @@ import numpy as np
 
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.swap_tables import swap_table
-from convexdesign.exact import per_pull
 from convexdesign.problem import Canonical
 from convexdesign.typing import Counts
+from convexdesign.whole_numbers import per_pull
 
 __all__ = ["Swap", "best_swaps"]
 

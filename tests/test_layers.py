@@ -30,6 +30,7 @@ LAYERS = (
     ("programs",),
     ("allowed", "precision", "runs", "stratified", "vertex"),
     ("exact", "saved"),
+    ("whole_numbers",),
     ("design", "swaps"),
     ("judging", "warm_start"),
     ("solving",),

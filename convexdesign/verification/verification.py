@@ -17,7 +17,7 @@ from convexdesign.certificate import Certificate
 from convexdesign.design import Design
 from convexdesign.errors import InputError
 from convexdesign.evaluation import Evaluation, evaluate
-from convexdesign.exact import ExactDesign, round_design
+from convexdesign.exact import ExactDesign
 from convexdesign.outcome import FEASIBILITY_TOLERANCE
 from convexdesign.problem import Canonical, DesignProblem
 from convexdesign.result_table import ResultTable
@@ -26,6 +26,7 @@ from convexdesign.verification import improvement as improving
 from convexdesign.verification import report
 from convexdesign.verification.equivalence import sensitivities, unmeasured_shares
 from convexdesign.verification.worst import worst_arms, worst_targets
+from convexdesign.whole_numbers import round_design
 
 if TYPE_CHECKING:
     import pandas
