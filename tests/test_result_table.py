@@ -6,6 +6,7 @@ import html
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import convexdesign as cd
@@ -86,7 +87,29 @@ def test_results_over_regions_have_tables_alike():
     assert sum(int(row[-1]) for row in plan.table().rows) == plan.total == 7
     assert dict(plan.table().facts)["efficiency"].startswith("at least")
     assert [row[:2] for row in judged.table().rows] == [("0", "-1"), ("1", "0"), ("2", "0.5"), ("3", "1")]
-    for result in (design, plan, judged):
+    slope = cd.DesignProblem.c_optimal(curve, [0, 1, 0])
+    both = cd.solve(cd.DesignProblem.maximin([design.problem, slope]))
+    facts = dict(both.table().facts)
+    assert facts["least efficiency"] == f"{both.value:.8g}"
+    assert facts["c-optimal"].startswith(f"efficiency {both.efficiencies[1]:.6f}")
+    for result in (design, plan, judged, both):
         assert result._repr_html_() == result.table().as_html()
         assert result.table().as_latex().rstrip().endswith(r"\end{tabular}")
     assert plan.to_frame().equals(plan.points)
+    assert both.to_frame().equals(both.points)
+
+
+def test_several_problems_have_a_table_too():
+    frame = pd.DataFrame(ARMS, index=["left", "up", "tilted"], columns=["a", "b"])
+    D = cd.DesignProblem
+    problems = [D.d_optimal(frame), *(D.c_optimal(frame, [np.cos(t), np.sin(t)]) for t in np.linspace(0, 3, 15))]
+    design, mean = cd.solve(D.maximin(problems)), cd.solve(D.compound(problems[:2], [1, 3]))
+    assert design.table().title == "maximin, proportions"
+    facts = dict(design.table().facts)
+    k = int(np.argmin(design.efficiencies))
+    assert list(facts)[5] == f"c-optimal, problem {k}"
+    assert facts["and 4 more"].startswith("efficiency at least")
+    assert dict(mean.table().facts)["c-optimal"] == f"log information {mean.values[1]:.6g}, weight 0.75"
+    assert sorted(name for name, _ in mean.table().rows) == sorted(mean.to_frame().arm)
+    assert set(design.to_frame().arm) <= set(frame.index)
+    assert design._repr_html_() == design.table().as_html()

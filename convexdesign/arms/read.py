@@ -35,6 +35,9 @@ __all__ = [
 COPY_BELOW = 64 * 2**20
 # Smaller variances and costs would make vectors too large to be squared; they mean a wrong unit.
 SMALLEST_POSITIVE = 1e-75
+# Coefficients of a combination written out, largest first, and the share of the largest below which one is left out.
+TERMS_SHOWN = 4
+LEAST_TERM = 1e-6
 ENCODE = "code it as a factor (features.model_matrix), or, where it names the rows, make it the index (set_index)"
 
 
@@ -83,17 +86,33 @@ class LabelledVectors:
         found = settings_of(self.matrix)
         return found if found is not None and len(found) == self.n else None
 
-    def described(self, index: int) -> str:
-        """A vector without a name in words: "a=-1, b=2", of the factors it was made of, or "arm 3"."""
+    def called(self, index: int, noun: str = "arm") -> str:
+        """What a user calls this vector: its name, or "a=-1, b=2" of the factors it was made of, or "arm 3"."""
+        if self.names is not None:
+            return self.names[index]
         table = self.settings
         if table is None:
-            return f"arm {index}"
+            return f"{noun} {index}"
         factors = [name for name in table.columns if name in self.matrix.spec.factors]
         row = {name: table[name].iloc[index] for name in factors}
         return ", ".join(
             f"{name}={value:.6g}" if isinstance(value, (float, np.floating)) else f"{name}={value}"
             for name, value in row.items()
         )
+
+    def column_called(self, index: int, noun: str) -> str:
+        """What a user calls this coordinate, after what it is."""
+        return f"{noun} {index if self.columns is None else self.columns[index]}"
+
+    def combination(self, vector: Floats) -> str:
+        """What a user calls a combination of coordinates: 0.8 a - 0.6 b, the largest entries first; a alone for one."""
+        order = np.argsort(-np.abs(vector), kind="stable")
+        order = order[np.abs(vector[order]) > LEAST_TERM * abs(vector[order[0]])]
+        if order.size == 1:
+            return self.column_called(int(order[0]), "coefficient")
+        sign, names = np.sign(vector[order[0]]), self.columns or [f"[{j}]" for j in range(self.d)]
+        terms = [f"{'-' if sign * vector[j] < 0 else '+'} {abs(vector[j]):.3g} {names[j]}" for j in order[:TERMS_SHOWN]]
+        return " ".join(terms).removeprefix("+ ") + (" ..." if order.size > TERMS_SHOWN else "")
 
     @property
     def vectors(self) -> LabelledVectors:

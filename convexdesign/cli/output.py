@@ -36,6 +36,8 @@ ENDLESS = 4000
 FILE_WIDTH = 120
 # A window narrower than this is none to wrap for.
 NARROWEST = 20
+# Text in a table is broken into pieces no shorter than this.
+LEAST_TEXT = 12
 # A label at the beginning of a line, padded to a column: "gap              ".
 LABEL = re.compile(r"\S[^ ]*(?: \S+){0,3} {2,}|\s+")
 # What is left as it is in texts of several lines.
@@ -104,8 +106,8 @@ def counted(number: int, noun: str) -> str:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = ()) -> None:
     """A table on standard output; columns named in `left` are text, all others align as numbers.
 
-    In a narrow window headings are broken between words, and the last column wraps, if it is text; numbers and names are
-    never cut.
+    In a narrow window headings are broken between words, and the last column wraps, if it is text; where that is not enough
+    all text goes on in the next line of its cell. Nothing is cut, and numbers are never broken.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -113,27 +115,48 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
     cells = [[printable(cell) for cell in row] for row in rows]
     console = Console(file=sys.stdout, highlight=False, width=window_width())
 
-    def too_wide(table: Any) -> bool:
-        return Measurement.get(console, console.options.update_width(ENDLESS), table).minimum > console.width
+    def fits(table: Any) -> bool:
+        return Measurement.get(console, console.options.update_width(ENDLESS), table).minimum <= console.width
 
-    # From no heading broken to every one that has two words.
-    for most in (ENDLESS, 18, 14, 10, 1):
+    last = (columns[-1],) if columns[-1] in left else ()
+    # From no heading broken to every one that has two words; then names too.
+    ways = [(most, last) for most in (ENDLESS, 18, 14, 10, 1)] + [(1, tuple(left))]
+    for most, wrapping in ways:
         heads = [textwrap.fill(name, most, break_long_words=False, break_on_hyphens=False) for name in columns]
-        table = _table(columns, heads, cells, left)
-        if not too_wide(table):
+        table = _table(columns, heads, cells, left, wrapping)
+        if fits(table) or (wrapping != last and _least_width(columns, heads, cells, wrapping) <= console.width):
             break
     else:
-        table = _table(columns, columns, cells, left)
+        table = _table(columns, columns, cells, left, last)
         console.width = ENDLESS
     with console.capture() as capture:  # rich would answer a closed pipe by ending the process
         console.print(table)
     _print("\n".join(line.rstrip() for line in capture.get().split("\n")))
 
 
-def _table(columns: Sequence[str], heads: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[str]) -> Any:
+def _width(head: str, column: Iterable[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(cell_len(text) for text in (*head.split("\n"), *column))
+
+
+def _least_width(
+    columns: Sequence[str], heads: Sequence[str], cells: Sequence[Sequence[str]], wrapping: Sequence[str]
+) -> int:
+    """How wide a table is at least whose texts are broken anywhere."""
+    widths = (_width(head, (row[j] for row in cells)) for j, head in enumerate(heads))
+    return sum(1 + (min(width, LEAST_TEXT) if name in wrapping else width) for name, width in zip(columns, widths))
+
+
+def _table(
+    columns: Sequence[str],
+    heads: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    left: Sequence[str],
+    wrapping: Sequence[str],
+) -> Any:
     """The table under these headings, in rich's terms."""
     from rich import box
-    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
@@ -145,11 +168,16 @@ def _table(columns: Sequence[str], heads: Sequence[str], cells: Sequence[Sequenc
         show_edge=False,
     )
     for j, (name, head) in enumerate(zip(columns, heads)):
-        wraps = name == columns[-1] and name in left
+        wraps = name in wrapping
+        width = _width(head, (row[j] for row in cells))
         # Without a least width rich cuts what does not wrap.
-        least = None if wraps else max(cell_len(text) for text in (*head.split("\n"), *(row[j] for row in cells)))
         table.add_column(
-            head, vertical="bottom", justify="left" if name in left else "right", no_wrap=not wraps, min_width=least
+            head,
+            vertical="bottom",
+            justify="left" if name in left else "right",
+            no_wrap=not wraps,
+            overflow="fold",
+            min_width=min(width, LEAST_TEXT) if wraps else width,
         )
     for row in cells:
         # Text, not str: names of arms may hold square brackets, which rich would read as markup.

@@ -296,7 +296,7 @@ def _unmatched(rows: LabelledVectors, listing: Listing, points: Floats, row: int
 
 
 def _called(rows: LabelledVectors, arm: int) -> str:
-    return f"arm {arm}" if rows.names is None else f"arm {arm} ({rows.names[arm]})"
+    return rows.called(arm) if rows.names is None else f"arm {rows.names[arm]}"
 
 
 def _written(point: Floats) -> str:

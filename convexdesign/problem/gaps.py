@@ -45,7 +45,7 @@ def gaps_to_best(items: LabelledVectors, theta: Floats) -> tuple[Floats, int]:
 
 def name_of(rows: LabelledVectors, index: int, noun: str) -> str:
     """What a user calls this row."""
-    return f"{noun} {index}" if rows.names is None else f"{noun} {index} ({rows.names[index]})"
+    return rows.called(index, noun)
 
 
 def _products(rows: Floats, theta: Floats) -> Floats:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.problem.targets import Called
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["FarPairs", "PairTargets", "far_pairs"]
@@ -29,10 +30,10 @@ FEW = 0.8
 class PairTargets:
     """All differences z_i - z_j, i < j, of the items (N, d), numbered i N + j."""
 
-    def __init__(self, items: NDArray[Any], names: Sequence[str] | None = None, few: int = FEW_PAIRS):
+    def __init__(self, items: NDArray[Any], called: Called | None = None, few: int = FEW_PAIRS):
         """few: so many pairs are written out."""
         self.items = items
-        self.names = names
+        self.called = called
         self.few = few
 
     @property
@@ -100,10 +101,9 @@ class PairTargets:
         return np.asarray(np.divide(part, length, out=np.where(part > 0, np.inf, 0.0), where=length > 0))
 
     def label(self, index: int) -> str:
-        i, j = self.pair(index)
-        if self.names is None:
-            return f"item {i} - item {j}"
-        return f"item {i} ({self.names[i]}) - item {j} ({self.names[j]})"
+        return " - ".join(
+            f"item {i}" if self.called is None else _term(self.called(i, "item")) for i in self.pair(index)
+        )
 
     def _points(self, factor: Floats) -> Floats:
         points = np.asarray(self.items, dtype=float) @ factor
@@ -120,6 +120,11 @@ class PairTargets:
         values = np.einsum("ij,ij->i", image, image)
         order = np.lexsort((numbers, -values))
         return numbers[order], values[order]
+
+
+def _term(name: str) -> str:
+    """The name as a term of a difference: in brackets where it is itself several words with signs between them."""
+    return f"({name})" if any(mark in name for mark in ("=", " - ", " + ")) else name
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -114,7 +115,7 @@ class DesignProblem:
             "minimax",
             Criterion.MINIMAX,
             rows,
-            VectorTargets(aims.source, aims.names),
+            VectorTargets(aims.source, aims.called),
             common,
             Stated(rows, targets=aims),
         )
@@ -246,7 +247,7 @@ class DesignProblem:
                 "per arm, (n, d), such as those of one response"
             )
         lifted = _lifted(rows)
-        targets = VectorTargets(lifted.source, rows.names, noun="arm")
+        targets = VectorTargets(lifted.source, rows.called, noun="arm")
         return cls._make("variance-g-optimal", Criterion.MINIMAX, lifted, targets, common, Stated(rows, lifted=True))
 
     @classmethod
@@ -292,7 +293,7 @@ class DesignProblem:
         rows, items = _arms_and_items(arms, items)
         if items.n < 2:
             raise InputError("items has one row; an XY-allocation needs at least two items to tell apart")
-        targets = PairTargets(items.array("XY-allocation compares every two items"), items.names)
+        targets = PairTargets(items.array("XY-allocation compares every two items"), items.called)
         return cls._make("xy-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=items))
 
     @classmethod
@@ -329,7 +330,7 @@ class DesignProblem:
         4.0
         """
         rows, items = _arms_and_items(arms, items)
-        targets = VectorTargets(items.source, items.names, noun="item")
+        targets = VectorTargets(items.source, items.called, noun="item")
         return cls._make("level-set-allocation", Criterion.MINIMAX, rows, targets, common, Stated(rows, items=items))
 
     @classmethod
@@ -383,7 +384,7 @@ class DesignProblem:
         np.divide(-1.0, gaps, out=factor, where=np.arange(gaps.size) != best)
         targets = VectorTargets(
             items.source,
-            items.names,
+            items.called,
             noun="item",
             offset=items.source.take(np.array([best]))[0],
             factor=factor,
@@ -451,7 +452,7 @@ class DesignProblem:
                 f"{name_of(items, met[0], 'item')} lies exactly on the threshold {threshold:g}: no number of "
                 "measurements can place it; move the threshold or remove the item"
             )
-        targets = VectorTargets(items.source, items.names, noun="item", factor=1.0 / distance)
+        targets = VectorTargets(items.source, items.called, noun="item", factor=1.0 / distance)
         stated = Stated(rows, items=items, theta=theta, threshold=threshold)
         return cls._make("level-set-oracle", Criterion.MINIMAX, rows, targets, common, stated)
 
@@ -496,7 +497,9 @@ class DesignProblem:
         direction = read_vector(direction, "direction", rows.d, rows.columns, COORDINATES)
         if not direction.any():
             raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
-        targets = VectorTargets(direction[None, :], noun="direction")
+        targets = VectorTargets(
+            direction[None, :], partial(_called_by_terms, direction[:, None], rows), noun="direction"
+        )
         return cls._make("c-optimal", Criterion.MINIMAX, rows, targets, common, Stated(rows, direction=direction))
 
     @classmethod
@@ -563,7 +566,9 @@ class DesignProblem:
         """
         rows = read_arms(arms)
         K = _interest(interest, rows)
-        targets = VectorTargets(np.ascontiguousarray(K.T), noun="combination of interest")
+        targets = VectorTargets(
+            np.ascontiguousarray(K.T), partial(_called_by_terms, K, rows), noun="combination of interest"
+        )
         return cls._make("ds-optimal", Criterion.DS, rows, targets, common, Stated(rows, interest=K), K)
 
     @classmethod
@@ -620,7 +625,7 @@ class DesignProblem:
         """
         rows = read_arms(arms)
         points = read_alike(rows, region, "region")
-        targets = VectorTargets(points.source, points.names, noun="point")
+        targets = VectorTargets(points.source, points.called, noun="point")
         contrast_matrix = root_of_moments(points.source)
         return cls._make(
             "i-optimal", Criterion.AVERAGE, rows, targets, common, Stated(rows, region=points), contrast_matrix
@@ -662,7 +667,11 @@ class DesignProblem:
         if not matrix.any():
             raise InputError("M is zero: there is nothing to estimate; give a nonzero matrix")
         contrast_matrix = psd_root(matrix).T
-        targets = VectorTargets(np.ascontiguousarray(contrast_matrix.T), noun="direction of M, number")
+        targets = VectorTargets(
+            np.ascontiguousarray(contrast_matrix.T),
+            partial(_called_by_terms, contrast_matrix, rows),
+            noun="direction of M, number",
+        )
         return cls._make(
             "average-variance", Criterion.AVERAGE, rows, targets, common, Stated(rows, M=matrix), contrast_matrix
         )
@@ -722,7 +731,7 @@ class DesignProblem:
         DesignProblem(a-optimal: 2 arms in R^2, 2 targets)
         """
         rows = read_arms(arms)
-        targets = VectorTargets(np.eye(rows.d), rows.columns, noun="coefficient")
+        targets = VectorTargets(np.eye(rows.d), rows.column_called, noun="coefficient")
         return cls._make(kind, criterion, rows, targets, common, Stated(rows), np.eye(rows.d))
 
     if TYPE_CHECKING:
@@ -856,7 +865,7 @@ class DesignProblem:
         str
             Its name.
         """
-        return self.arms.names[index] if self.arms.names is not None else self.rows.described(index)
+        return self.rows.called(index)
 
     def __repr__(self) -> str:
         noise = "" if self.noise_variance is None else ", noise per arm"
@@ -886,11 +895,17 @@ def _arms_and_items(arms: Any, items: Any | None) -> tuple[LabelledVectors, Labe
     return rows, rows if items is None else read_alike(rows, items, "items")
 
 
+def _called_by_terms(K: Floats, rows: LabelledVectors, index: int, noun: str) -> str:
+    """What the combination in a column of K is called: by its terms where the coordinates have names."""
+    only = np.count_nonzero(K[:, index]) == 1
+    return f"{noun} {index}" if rows.columns is None and not only else rows.combination(K[:, index])
+
+
 def _own_targets(rows: LabelledVectors) -> VectorTargets:
     """The arms themselves as targets, or every response of theirs."""
     if rows.responses > 1:
-        return ResponseTargets(rows.vectors, *rows.places)
-    return VectorTargets(rows.source, rows.names, noun="arm")
+        return ResponseTargets(rows)
+    return VectorTargets(rows.source, rows.called, noun="arm")
 
 
 def _lifted(rows: LabelledVectors) -> LabelledVectors:

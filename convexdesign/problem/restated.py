@@ -156,7 +156,7 @@ def _targets(targets: Targets, basis: Floats, lifted: Arms | None) -> Targets | 
     if isinstance(targets, PairTargets):
         # Differences keep their digits only if what items have in common goes first.
         items = np.asarray(targets.items, dtype=float)
-        return PairTargets(_image(items, basis=basis, origin=items[0]), targets.names)
+        return PairTargets(_image(items, basis=basis, origin=items[0]), targets.called)
     return None
 
 

@@ -5,7 +5,7 @@ Pairs of items are never materialised: 100,000 items have five thousand million 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,6 +19,8 @@ from convexdesign.typing import Floats, Indices
 __all__ = ["ResponseTargets", "Targets", "VectorTargets"]
 
 
+# What a user calls the row with this number, from its number and what it is.
+Called = Callable[[int, str], str]
 # The size of more entries than this is judged from a sample.
 SIZE_ENTRIES = 100_000
 
@@ -64,20 +66,20 @@ class VectorTargets:
     """Explicit targets v_j = f_j (x_j - o): rows x (m, d), offset o (d,) and factors f (m,), both optional.
 
     The offset and the factors give the oracles' scaled differences without a second array. The rows may be an array or
-    any oracle: where the arms themselves are wanted, theirs.
+    any oracle: where the arms themselves are wanted, theirs. called: the name of a row; without it noun and number.
     """
 
     def __init__(
         self,
         rows: NDArray[Any] | Arms,
-        names: Sequence[str] | None = None,
+        called: Called | None = None,
         *,
         noun: str = "target",
         offset: Floats | None = None,
         factor: Floats | None = None,
     ):
         self.source: Arms = ArrayArms(rows) if isinstance(rows, np.ndarray) else rows
-        self.names = names
+        self.called = called
         self.noun = noun
         self.offset = offset
         self.factor = factor
@@ -133,21 +135,18 @@ class VectorTargets:
         return _shares_outside(self.source.take(index), factor, null=null, size=size, origin=origin)
 
     def label(self, index: int) -> str:
-        own = f"{self.noun} {index}" if self.names is None else f"{self.noun} {index} ({self.names[index]})"
-        return own
+        return f"{self.noun} {index}" if self.called is None else self.called(index, self.noun)
 
 
 class ResponseTargets(VectorTargets):
     """The response vectors of all arms as targets, each called by its arm and its number there."""
 
-    def __init__(self, rows: LabelledVectors, owner: Indices, number: Indices):
-        super().__init__(rows.source, rows.names, noun="arm")
-        self.owner = owner
-        self.number = number
+    def __init__(self, rows: LabelledVectors):
+        super().__init__(rows.vectors.source, rows.called, noun="arm")
+        self.owner, self.number = rows.places
 
     def label(self, index: int) -> str:
-        arm = str(self.owner[index]) if self.names is None else f"{self.owner[index]} ({self.names[index]})"
-        return f"arm {arm}, response {self.number[index]}"
+        return f"{super().label(int(self.owner[index]))}, response {self.number[index]}"
 
 
 def _most_outside(

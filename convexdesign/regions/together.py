@@ -23,17 +23,20 @@ import numpy as np
 from convexdesign.arguments import real
 from convexdesign.compound.ascent import best_weights, values_of
 from convexdesign.compound.components import UNIT, ComponentGroup, GroupState, evaluated, grouped
+from convexdesign.compound.design import facts_of_each
 from convexdesign.compound.problem import shares
 from convexdesign.compound.solving import component_of, least_bound
 from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem.continuum import ContinuumProblem
+from convexdesign.regions.design import table_of_settings
 from convexdesign.regions.everywhere import prove_everywhere
 from convexdesign.regions.exchange import Search
 from convexdesign.regions.generalised import GlmCurve, GlmModel
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.search import apart, clusters
 from convexdesign.regions.sensitivities import SumBranch, SumProver, Term
+from convexdesign.result_table import ResultTable
 from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
@@ -229,11 +232,43 @@ class RegionCompoundDesign:
 
         return pandas.DataFrame({**self.problem.region.table(self.where, self.x), "weight": self.weights})
 
-    def __repr__(self) -> str:
+    def to_frame(self) -> pandas.DataFrame:
+        """The same as `points`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a setting.
+        """
+        return self.points
+
+    def table(self) -> ResultTable:
+        """What was solved, how good it is, and for each problem; then where to measure.
+
+        Returns
+        -------
+        ResultTable
+            As text by str, in notebooks as HTML, for papers by as_latex().
+        """
+        names = [mixture.problems[0].kind.replace("_", "-") for mixture in self.problem.mixtures]
+        facts = [(self._called, f"{self.value:.8g}"), ("upper bound", f"{self.bound:.8g}"), ("gap", f"{self.gap:.1e}")]
+        facts += [("status", self.status.name), ("proven over the region by", self.kind)]
+        facts += facts_of_each(names, self.multipliers, self.efficiencies, self.values)
+        kind = ("maximin" if self.problem.standard else "lowest") if self.problem.is_maximin else "compound"
+        return table_of_settings(f"{kind}, proportions", facts, self.points)
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
+
+    @property
+    def _called(self) -> str:
+        """What the value is."""
         least = "least efficiency" if self.problem.standard else "least log information"
-        what = least if self.problem.is_maximin else "sum of logarithms"
+        return least if self.problem.is_maximin else "sum of logarithms"
+
+    def __repr__(self) -> str:
         return (
-            f"RegionCompoundDesign({what} {self.value:.8g}, upper bound {self.bound:.8g} proven over the region by "
+            f"RegionCompoundDesign({self._called} {self.value:.8g}, upper bound {self.bound:.8g} proven over the region by "
             f"{self.kind}, gap {self.gap:.1e}, {self.status.name}; {len(self.weights)} settings)"
         )
 

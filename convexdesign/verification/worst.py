@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,9 +23,6 @@ __all__ = ["worst_arms", "worst_targets"]
 
 # Targets with an unmeasured part come before all others once that part is stretched by this much.
 STRETCH = 1e6
-# Coefficients of a combination written out, largest first, and the share of the largest below which one is left out.
-TERMS_SHOWN = 4
-LEAST_TERM = 1e-6
 
 
 def worst_targets(canonical: Canonical, at: Evaluation, k: int) -> pandas.DataFrame:
@@ -37,8 +33,7 @@ def worst_targets(canonical: Canonical, at: Evaluation, k: int) -> pandas.DataFr
     combined = oracle_of(problem).worst_combinations(canonical, at, k)
     if combined is not None:
         vectors, variances = combined
-        names = canonical.given.rows.columns or [f"[{j}]" for j in range(canonical.given.arms.d)]
-        labels = [_written_out(vector, names) for vector in vectors]
+        labels = [canonical.given.rows.combination(vector) for vector in vectors]
     else:
         index = problem.targets.worst(_stretched(canonical, at), k)[0]
         variances = _variances(canonical, at, index)
@@ -120,12 +115,3 @@ def _missing_arms(canonical: Canonical, weights: Floats, at: Evaluation, k: int)
         if measures(canonical, evaluate(canonical, tried)):
             derivatives[i] = -np.inf if not problem.criterion.maximised else np.inf
     return index, derivatives
-
-
-def _written_out(vector: Floats, names: Sequence[str]) -> str:
-    """0.8 a - 0.6 b, the largest entries first."""
-    order = np.argsort(-np.abs(vector), kind="stable")
-    order = order[np.abs(vector[order]) > LEAST_TERM * abs(vector[order[0]])]
-    sign = np.sign(vector[order[0]])
-    terms = [f"{'-' if sign * vector[j] < 0 else '+'} {abs(vector[j]):.3g} {names[j]}" for j in order[:TERMS_SHOWN]]
-    return " ".join(terms).removeprefix("+ ") + (" ..." if order.size > TERMS_SHOWN else "")

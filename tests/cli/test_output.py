@@ -85,9 +85,15 @@ def test_a_table_is_no_wider_than_its_window_and_cuts_neither_names_nor_numbers(
         assert max(map(len, lines)) <= width
         assert sum(line.count("words") for line in lines) == 30
         assert any("an arm with a long name" in line and "123.456789" in line for line in lines)
-    # No room for names and numbers alone: they are whole all the same.
-    lines = table(capsys, ("arm", "value"), [row[:2] for row in rows], ("arm",), 25, monkeypatch)
-    assert any("an arm with a long name" in line and "123.456789" in line for line in lines)
+    # Long names go on in the next line, broken where they have no blanks; they are there to the last character.
+    for name in ("an arm with a long name", "n" * 90, "a=-1, b=2, " * 9):
+        lines = table(capsys, ("arm", "value"), [(name, "123.456789"), ("y", "1")], ("arm",), 25, monkeypatch)
+        assert max(map(len, lines)) <= 25
+        assert any(line.endswith(" 123.456789") for line in lines)
+        assert "".join("".join(line[:13] for line in lines[2:]).split()) == "".join(name.split()) + "y"
+    # No room for the numbers alone: they are whole all the same.
+    lines = table(capsys, ("arm", "value", "other"), [("x", "1" * 12, "2" * 12)], ("arm",), 25, monkeypatch)
+    assert any("1" * 12 in line and "2" * 12 in line for line in lines)
 
 
 def test_where_no_terminal_is_tables_have_a_width_too(capsys, monkeypatch):

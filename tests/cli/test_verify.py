@@ -124,7 +124,7 @@ def test_a_listed_design_is_matched_and_judged(cli, square, tmp_path, text, opti
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("one,a,b,count\n1,-1,-1,3\n1,0.5,1,3\n", (), "row 2 at (1, 0.5, 1), nearest arm 3 (pp)"),
+        ("one,a,b,count\n1,-1,-1,3\n1,0.5,1,3\n", (), "row 2 at (1, 0.5, 1), nearest arm pp"),
         ("one,a,b,weight\n1,-1,-1,0.5\n1,1,1,0.4\n", (), "sum to 0.9, not 1"),
         ("arm,count\nzz,3\n", (), "no arm 'zz'"),
         ("arm,count\npp,3\n", ("--column", "n"), "no column 'n'"),

@@ -128,8 +128,8 @@ def test_points_that_are_no_arm_are_named_with_the_nearest():
         cd.match_design(SQUARE, [[300, 0.1], [349, 0.3], [300, 0.15]])
     message = str(caught.value)
     assert "2 of 3 points are no arms" in message
-    assert "points[1] at (349, 0.3), nearest arm 3 (full) at (350, 0.3), off by 0.02 of the range" in message
-    assert "points[2] at (300, 0.15), nearest arm 0 (low)" in message
+    assert "points[1] at (349, 0.3), nearest arm full at (350, 0.3), off by 0.02 of the range" in message
+    assert "points[2] at (300, 0.15), nearest arm low" in message
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-12])

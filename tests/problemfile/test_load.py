@@ -129,7 +129,7 @@ def test_arms_of_different_numbers_of_responses_and_from_npy(write, tmp_path):
     text = 'arm_names = ["both", "one"]\nnoise_variance = [[1.0, 2.0], [3.0]]'
     problem = load_problem(write("g-optimal", text=text, arms=arms)).problem()
     assert problem.targets.m == 3
-    assert problem.targets.label(2) == "arm 1 (one), response 0"
+    assert problem.targets.label(2) == "one, response 0"
     np.save(tmp_path / "arms.npy", np.arange(12.0).reshape(2, 3, 2))
     stored = load_problem(write("d-optimal", text="noise_variance = 2.0", arms='arms = "arms.npy"\n')).problem()
     np.testing.assert_allclose(stored.arms.take(np.array([1])) * np.sqrt(2), [[6, 8, 10], [7, 9, 11]])
