@@ -40,8 +40,8 @@ class ExpectedProblem(RegionProblem):
     values: tuple[RegionProblem, ...] = ()
     shares: tuple[float, ...] = ()
 
-    @property
-    def adapted(self) -> RegionProblem:  # type: ignore[override]
+    @cached_property
+    def adapted(self) -> RegionProblem:
         """Itself: the functions are not polynomials."""
         return self
 
@@ -61,7 +61,7 @@ class ExpectedProblem(RegionProblem):
         return found
 
     @cached_property
-    def frame(self) -> Frame:  # type: ignore[override]
+    def frame(self) -> Frame:
         """That of the first value."""
         return self.frames[0]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from convexdesign.regions.symmetry import Symmetry
     from convexdesign.regions.verification import RegionVerification
 
-__all__ = ["RegionProblem", "make_problem"]
+__all__ = ["RegionProblem", "check_problem", "make_problem"]
 
 KINDS = {
     "DesignProblem": ("targets",),
@@ -369,7 +369,7 @@ def make_problem(curve: Curve | NonlinearCurve, kind: str, options: Mapping[str,
     cost = _expression(curve.region, given["costs"], "costs")
     prior, n_new = _held(curve, given, noise)
     problem = RegionProblem(curve, kind, _fields(curve, kind, given), noise, cost, prior, n_new)
-    _check(problem)
+    check_problem(problem)
     return problem
 
 
@@ -509,7 +509,7 @@ def values_of(part: Ratio, x: Floats) -> Floats:
         return np.asarray(top.at(x) / bottom.at(x))
 
 
-def _check(problem: RegionProblem) -> None:
+def check_problem(problem: RegionProblem) -> None:
     """The model is defined and spans on the region, and noise and cost are positive."""
     curve, region, rng = problem.curve, problem.region, np.random.default_rng(0)
     check_curve(curve)

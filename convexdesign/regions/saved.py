@@ -18,7 +18,7 @@ from convexdesign.regions.design import RegionDesign
 from convexdesign.regions.generalised import GlmModel, NonlinearModel
 from convexdesign.regions.model import Model
 from convexdesign.regions.polynomial import Polynomial
-from convexdesign.regions.problem import RegionProblem
+from convexdesign.regions.problem import RegionProblem, check_problem
 from convexdesign.regions.region import Part, Region
 from convexdesign.saved import read_document
 from convexdesign.typing import Floats
@@ -150,7 +150,7 @@ def problem_to_json(problem: RegionProblem) -> dict[str, Any]:
 
 
 def problem_from_json(given: Mapping[str, Any]) -> RegionProblem:
-    """What `problem_to_json` wrote."""
+    """What `problem_to_json` wrote, checked as a problem that is made anew: nothing in a file is believed."""
     curve: Any = _model_from_json(given["model"]).over(region_from_json(given["region"]))
     ratios = [
         None if given[name] is None else tuple(polynomial_from_json(p) for p in given[name])
@@ -160,7 +160,9 @@ def problem_from_json(given: Mapping[str, Any]) -> RegionProblem:
     fields = {name: np.array(value) for name, value in given["fields"].items()}
     prior = None if given["prior_information"] is None else np.array(given["prior_information"], dtype=float)
     n_new = None if given["n_new"] is None else float(given["n_new"])
-    return RegionProblem(curve, str(given["kind"]), fields, noise, cost, prior, n_new)
+    problem = RegionProblem(curve, str(given["kind"]), fields, noise, cost, prior, n_new)
+    check_problem(problem)
+    return problem
 
 
 # ---------------------------------------------------------------------- designs

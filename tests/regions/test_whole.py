@@ -8,6 +8,7 @@ from polynomials import cube, line, quadratic, quadratic_rows
 
 import convexdesign as cd
 from convexdesign.regions import RegionDesign, RegionExactDesign
+from convexdesign.regions.saved import problem_from_json, problem_to_json, region_to_json
 
 D = cd.DesignProblem
 
@@ -138,6 +139,17 @@ def test_damaged_files_are_refused(change, message, tmp_path):
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(cd.InputError, match=message):
         RegionDesign.load(path)
+
+
+def test_a_problem_that_is_not_defined_is_refused_when_it_is_read_too():
+    problem = D.d_optimal(line(2), noise_variance="2 + x")
+    wider = problem_to_json(problem) | {"region": region_to_json(cd.Region.box(x=(-3, 1)))}
+    with pytest.raises(cd.InputError, match=r"noise_variance is .* at x = -3; it must be positive"):
+        problem_from_json(wider)
+    rate = D.d_optimal(cd.Model.nonlinear("a/(x + b)", {"a": 1, "b": 2}).over(cd.Region.box(x=(0, 1))))
+    wider = problem_to_json(rate) | {"region": region_to_json(cd.Region.box(x=(-2, 1)))}
+    with pytest.raises(cd.InputError, match=r"x = -2; leave such settings out"):
+        problem_from_json(wider)
 
 
 def test_weights_that_were_changed_are_judged_anew(tmp_path):
