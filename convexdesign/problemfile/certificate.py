@@ -123,13 +123,12 @@ def _over_region(path: Path, problem: Any, runs: Any, shares: Any) -> dict[str, 
         design: Any = solve(problem, tol=REGION_TOL)
     if runs is not None:
         where, x = problem.region.coordinates(runs)
-        given = read_shares(shares, None, len(x))
-        if problem.cost is not None:
-            raise InputError(f"{path}: a certificate of runs is for runs without costs")
-        seen = [k for k, share in enumerate(given) if share > 0]
-        design = replace(design, where=[where[k] for k in seen], x=x[seen], weights=given[seen])
+        read_shares(shares, None, len(x))
+        times = np.ones(len(x)) if shares is None else np.asarray(shares, dtype=float)
+        seen = np.flatnonzero(times > 0)
+        design = replace(design, where=[where[k] for k in seen], x=x[seen], weights=times[seen])
     try:
-        return region_certificate(design, exact)
+        return region_certificate(design, exact, runs=runs is not None)
     except check_region.Rejected as error:
         raise InputError(f"a certificate of {path} would be rejected: {error}") from None
 

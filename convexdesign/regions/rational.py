@@ -7,10 +7,10 @@ again, and what is left of the identity is expanded exactly: its coefficients ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, frexp
+from math import ceil, frexp, lcm
 from typing import Any
 
 import numpy as np
@@ -93,10 +93,13 @@ def fractions_of(values: Floats) -> list[Row]:
     return [[Fraction(x) for x in row] for row in np.asarray(values, dtype=float).tolist()]
 
 
-def region_certificate(design: RegionDesign, exact: check_region.RegionStatement | None = None) -> dict[str, Any]:
+def region_certificate(
+    design: RegionDesign, exact: check_region.RegionStatement | None = None, runs: bool = False
+) -> dict[str, Any]:
     """What the checker reads, checked.
 
     exact: the problem as the checker has read it from a file; by default that of the design.
+    runs: whether the weights say how often each setting is run, and not which share of the budget it has.
     """
     problem = exact_problem(design.problem) if exact is None else exact
     writer = _Writer(design, problem)
@@ -104,9 +107,9 @@ def region_certificate(design: RegionDesign, exact: check_region.RegionStatement
     document["settings"] = [
         {"piece": int(piece), "at": [check_region.hexadecimal(v) for v in x]} for piece, x in writer.settings()
     ]
-    document["weights"] = whole(design.weights)
-    document |= {"format": check_region.FORMAT, "kind": problem.kind, "data": problem.digest(), "value": "0/1"}
     settings = [(s["piece"], [check_region.fraction(x) for x in s["at"]]) for s in document["settings"]]
+    document["weights"] = whole(spent(design.problem, settings, design.weights) if runs else design.weights)
+    document |= {"format": check_region.FORMAT, "kind": problem.kind, "data": problem.digest(), "value": "0/1"}
     A = check_region.information(problem, settings, document["weights"])
     if problem.kind == "e-optimal":
         document["value"] = check_region.hexadecimal(least_eigenvalue(A))
@@ -139,19 +142,13 @@ def exact_efficiency(design: RegionDesign, where: Indices, x: Floats, counts: Fl
     problem = exact_problem(design.problem)
     keep = np.flatnonzero(counts > 0)
     settings = [(int(where[k]), [Fraction(v) for v in x[k].tolist()]) for k in keep]
-    cost = (None, None) if design.problem.cost is None else tuple(dict(p.terms) for p in design.problem.cost)
-    spent = [Fraction(n) for n in counts[keep].tolist()]
-    if cost[0] is not None and cost[1] is not None:
-        spent = [
-            n * check_region.value_at(cost[0], at) / check_region.value_at(cost[1], at)
-            for n, (_, at) in zip(spent, settings)
-        ]
-    A = check_region.information(problem, settings, spent)
+    shares = spent(design.problem, settings, counts[keep])
+    A = check_region.information(problem, settings, shares)
     root = problem.d if problem.kind == "d-optimal" else 1
     root = len(problem.aim["interest"][0]) if problem.kind == "ds-optimal" else root
     try:
         if problem.kind == "g-optimal":
-            return ExactEfficiency(*worst_variances(design, problem, settings, spent, A), 1)
+            return ExactEfficiency(*worst_variances(design, problem, settings, shares, A), 1)
         writer = _Writer(design, problem)
         value = exact_value(problem, A)
     except check_region.Rejected:
@@ -171,6 +168,18 @@ def exact_efficiency(design: RegionDesign, where: Indices, x: Floats, counts: Fl
     if problem.kind in check_region.MAXIMISED:
         return ExactEfficiency(value / bound, above / reached, root)
     return ExactEfficiency(bound / value, reached / above, root)
+
+
+def spent(problem: RegionProblem, settings: list[tuple[int, Row]], counts: Floats) -> list[Fraction]:
+    """What the runs of each setting cost together; their number where runs have no costs."""
+    out = [Fraction(n) for n in counts.tolist()]
+    if problem.cost is None:
+        return out
+    top, bottom = (dict(p.terms) for p in problem.cost)
+    prices = [(check_region.value_at(top, at), check_region.value_at(bottom, at)) for _, at in settings]
+    if any(a <= 0 or b <= 0 for a, b in prices):
+        raise check_region.Rejected("a cost is not positive at a setting")
+    return [n * a / b for n, (a, b) in zip(out, prices)]
 
 
 def exact_value(problem: check_region.RegionStatement, A: list[Row]) -> Fraction:
@@ -478,11 +487,11 @@ def over_a_power_of_two(rows: list[Row]) -> dict[str, Any]:
     return {"bits": bits, "rows": [[round(x * 2**bits) for x in row] for row in rows]}
 
 
-def whole(weights: Floats) -> list[int]:
-    """Whole numbers in exactly the proportions of positive doubles."""
-    ratios = [float(w).as_integer_ratio() for w in weights]
-    common = max(q for _, q in ratios)
-    return [p * (common // q) for p, q in ratios]
+def whole(weights: Iterable[float | Fraction]) -> list[int]:
+    """Whole numbers in exactly the proportions of positive doubles or fractions."""
+    exact = [Fraction(w) for w in weights]
+    common = lcm(*(w.denominator for w in exact))
+    return [int(w * common) for w in exact]
 
 
 def least_eigenvalue(A: list[Row]) -> Fraction:

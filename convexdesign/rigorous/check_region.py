@@ -30,7 +30,7 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -584,9 +584,10 @@ def read(path: Path) -> RegionStatement:
         raise Rejected(
             f"{path}: this checker knows formulas of polynomials and {', '.join(KINDS)}, with their own fields"
         )
-    if "average_over" in p:
-        raise Rejected(f"{path}: this checker knows averages over the region itself alone")
     names, q, g, gone, levels = region(p["region"])
+    averaged = p.get("average_over", p["region"])
+    if "average_over" in p and (kind != "i-optimal" or region(averaged)[::4] != (names, levels)):
+        raise Rejected(f"{path}: average_over has other factors than the region, or belongs to another kind")
     pieces = [dict(zip(levels, chosen, strict=True)) for chosen in itertools.product(*levels.values())]
     terms, f = model(p["model"]["formula"], names, gone, levels, pieces)
     noise, cost = (ratio(p.get(name, 1), names, gone, q) for name in ("noise_variance", "costs"))
@@ -640,7 +641,7 @@ def read(path: Path) -> RegionStatement:
         aim["M"] = symmetric(p["M"], d)
         base.eliminate(aim["M"])
     elif kind == "i-optimal":
-        aim["M"] = moments(p["region"], names, f)
+        aim["M"] = moments(averaged, f)
     if any(len(row) != d for row in aim.get("targets", [])):
         raise Rejected(f"{path}: a vector has another number of entries than the model has terms")
     return RegionStatement(kind, q, f, g, price, prior, aim)
@@ -841,20 +842,82 @@ def rows_of(
         yield pieces.index({name: row[name] for name in levels}), x
 
 
-def moments(given: Any, names: list[str], f: list[list[Poly]]) -> list[Row]:
-    """The mean of ff' over a box and all levels."""
-    if given.keys() - {"box", "levels"}:
-        raise Rejected("of I-optimality this checker knows boxes and levels")
-    d = len(f[0])
-    ends = [[base.number(v) for v in given["box"][name]] for name in names]
+def moments(given: Any, f: list[list[Poly]]) -> list[Row]:
+    """The mean of ff' over boxes, balls, simplices, and all levels."""
+    d, known = len(f[0]), {}
+    shapes = shapes_of(given)
     out: list[Row] = [[Fraction(0)] * d for _ in range(d)]
     for row in f:
         for a in range(d):
-            for b in range(d):
+            for b in range(a + 1):
                 for key, value in product(row[a], row[b]).items():
-                    for n, (low, high) in zip(key, ends, strict=True):
-                        value *= (high ** (n + 1) - low ** (n + 1)) / ((n + 1) * (high - low))
-                    out[a][b] += value / len(f)
+                    if key not in known:
+                        known[key] = mean_of(key, shapes)
+                    out[a][b] += value * known[key] / len(f)
+    return [[out[max(a, b)][min(a, b)] for b in range(d)] for a in range(d)]
+
+
+# Of a shape the mean of a product of powers of z, and x = centre + scale z; as many coordinates as centres.
+Shape = tuple[Callable[[Exponents], Fraction], Row, Row]
+
+
+def shapes_of(given: Any) -> list[Shape]:
+    """The shapes whose product a region is, in the order of its coordinates."""
+    if given.keys() - {"box", "ball", "simplex", "levels"}:
+        raise Rejected("of I-optimality this checker knows boxes, balls, simplices and levels")
+    shapes: list[Shape] = []
+    for ends in given.get("box", {}).values():
+        a, b = map(base.number, ends)
+        shapes.append((of_ball, [(a + b) / 2], [(b - a) / 2]))
+    if ball := given.get("ball"):
+        centre = ball["centre"]
+        middle = [base.number(v) for v in centre.values()] if isinstance(centre, dict) else [Fraction(0)] * len(centre)
+        shapes.append((of_ball, middle, [base.number(ball.get("radius", 1))] * len(middle)))
+    if mixture := given.get("simplex"):
+        low, high = limits_of(mixture, "lower"), limits_of(mixture, "upper")
+        room = 1 - sum(low)
+        if room <= 0 or any(b < a + room for a, b in zip(low, high, strict=True)):
+            raise Rejected("of I-optimality this checker knows simplices without upper limits")
+        shapes.append((of_simplex, low[:-1], [room] * len(low[:-1])))
+    return shapes
+
+
+def limits_of(mixture: Any, side: str) -> Row:
+    """The limits of the components, where a decimal means itself."""
+    usual = 0.0 if side == "lower" else 1.0
+    given = mixture.get(side, usual)
+    listed = [given.get(name, usual) if isinstance(given, dict) else given for name in mixture["names"]]
+    for one in listed:
+        base.number(one)
+    return [max(Fraction(str(float(one))), Fraction(0)) for one in listed]
+
+
+def of_ball(key: Exponents) -> Fraction:
+    """The mean of a product of powers over the unit ball, of one coordinate [-1, 1]."""
+    if any(n % 2 for n in key):
+        return Fraction(0)
+    top = math.prod(math.prod(range(n - 1, 0, -2)) for n in key)
+    return Fraction(top, math.prod(len(key) + 2 * j for j in range(1, sum(key) // 2 + 1)))
+
+
+def of_simplex(key: Exponents) -> Fraction:
+    """The same of all but one of proportions that sum to one: Dirichlet's integral."""
+    q = len(key)
+    return Fraction(math.prod(map(math.factorial, key)) * math.factorial(q), math.factorial(q + sum(key)))
+
+
+def mean_of(key: Exponents, shapes: list[Shape]) -> Fraction:
+    """The mean of a product of powers over a product of shapes."""
+    out, at = Fraction(1), 0
+    for unit, centre, scale in shapes:
+        own, total = key[at : at + len(centre)], Fraction(0)
+        at += len(centre)
+        for part in itertools.product(*(range(n + 1) for n in own)):
+            share = unit(part)
+            for n, a, c, s in zip(own, part, centre, scale, strict=True):
+                share *= math.comb(n, a) * c ** (n - a) * s**a
+            total += share
+        out *= total
     return out
 
 

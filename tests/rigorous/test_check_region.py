@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
-from convexdesign.problemfile import check_certificate, find, write_certificate
-from convexdesign.regions.rational import exact_problem, region_certificate
+from convexdesign.problemfile import check_certificate, find, load_problem, write_certificate
+from convexdesign.regions.rational import exact_problem, fractions_of, region_certificate
 from convexdesign.rigorous import check_region
 
 D, M, R = cd.DesignProblem, cd.Model, cd.Region
@@ -183,6 +183,66 @@ def test_a_quarter_of_the_box_is_no_proof_of_it(genuine):
 
 
 GALLERY = ["interval-cubic-e", "interval-cubic-noise", "simplex-scheffe-d"]
+
+
+AVERAGED = {
+    "ball": ('formula = "1 + a*b + a**2"', "ball = { centre = { a = 1, b = -0.5 }, radius = 2 }", ""),
+    "mixture": ('formula = "0 + a + b + c + a:b"', 'simplex = { names = ["a", "b", "c"], lower = { b = 0.1 } }', ""),
+    "product": (
+        'formula = "1 + k + a*b + c**2"',
+        'levels = { k = ["p", "q"] }\nbox = { c = [0, 3] }\nball = { centre = ["a", "b"] }',
+        "",
+    ),
+    "another": (
+        'formula = "1 + a*b"',
+        'box = { a = [-1, 1], b = [0, 1] }\nwhere = "a + b <= 1.5"',
+        "[average_over]\nball = { centre = { a = 0, b = 0.5 }, radius = 0.5 }",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(AVERAGED))
+def test_moments_of_shapes_are_those_of_the_package(name, tmp_path):
+    model, region, over = AVERAGED[name]
+    path = tmp_path / "problem.toml"
+    path.write_text(f'title = "t"\nkind = "i-optimal"\n[model]\n{model}\n[region]\n{region}\n{over}\n')
+    exact = check_region.read(path)
+    problem = load_problem(path).problem()
+    assert fractions_of(problem.fields["M"]) == [[Fraction(float(x)) for x in row] for row in exact.aim["M"]]
+    write_certificate(path, tmp_path / "certificate.json")
+    assert check_certificate(tmp_path / "certificate.json", path) > 1 - 2e-6
+
+
+@pytest.mark.parametrize(
+    ("region", "over"),
+    [
+        ('simplex = { names = ["a", "b"], upper = 0.7 }', ""),
+        ('polytope = { A = [[1], [-1]], b = [1, 1], names = ["a"] }', ""),
+        ("box = { a = [0, 1] }", "[average_over]\nbox = { b = [0, 1] }"),
+    ],
+)
+def test_averages_over_other_shapes_or_factors_are_refused(region, over, tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(f'title = "t"\nkind = "i-optimal"\n[model]\nformula = "1 + a"\n[region]\n{region}\n{over}\n')
+    with pytest.raises(check_region.Rejected, match=r"average_over|this checker knows boxes|without upper limits"):
+        check_region.read(path)
+
+
+def test_runs_with_costs_are_certified_as_shares_of_the_budget(tmp_path):
+    path, out = tmp_path / "problem.toml", tmp_path / "certificate.json"
+    path.write_text(
+        'title = "t"\nkind = "a-optimal"\ncosts = "2 + x/3"\n[model]\nformula = "1 + x + x**2"\n'
+        "[region]\nbox = { x = [-1, 1] }\n"
+    )
+    runs = {"x": [-1.0, 0.25, 0.25, 1.0]}
+    document = write_certificate(path, out, runs=runs, counts=[3, 2, 0, 1])
+    total = sum(document["weights"])
+    assert [Fraction(w, total) for w in document["weights"]] == [
+        n * (2 + x / 3) / (3 * Fraction(5, 3) + 2 * Fraction(25, 12) + Fraction(7, 3))
+        for n, x in ((3, Fraction(-1)), (2, Fraction(1, 4)), (1, Fraction(1)))
+    ]
+    low, high = cd.verify(load_problem(path).problem(), runs=runs, counts=[3, 2, 0, 1]).efficiency_interval
+    assert low - 1e-6 <= check_certificate(out, path) <= high + 1e-6
 
 
 @pytest.mark.parametrize("name", GALLERY)
