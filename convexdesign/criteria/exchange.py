@@ -282,9 +282,9 @@ def inverse_factor(M: Floats) -> Floats | None:
     pivots = np.diag(L)
     if not np.all(pivots > 1e-6 * np.sqrt(np.diag(M))):  # Cholesky of a singular matrix may succeed on noise
         return None
-    from scipy.linalg import solve_triangular  # here, not above: importing the package must not wait for it
+    from scipy.linalg.lapack import dtrtri  # here, not above: importing the package must not wait for it
 
-    F: Floats = solve_triangular(L, np.eye(M.shape[0]), lower=True).T
+    F: Floats = dtrtri(L, lower=1)[0].T
     return F
 
 

@@ -41,6 +41,10 @@ MOST_SETTINGS = 500
 MOST_MOVES = 500
 # Information of every direction that is added while a plan does not measure all of them, as a share of the design's own.
 RIDGE = 1e-8
+# A round of polish and exchange must gain so much of log phi for another.
+GAIN = 1e-7
+# All further rounds are taken to gain no more than so many times the last one.
+REACH = 3.0
 # A move must lower the criterion by more than this share, which is rounding.
 PROGRESS = 1e-10
 # Plans whose log phi differs by less are taken to be images of one another.
@@ -54,6 +58,12 @@ MERGED = 1e-3
 DIFFERENCE = 1e-5
 # Steps of a polish, and of the first one of random runs.
 STEPS, FIRST_STEPS = 100, 40
+# Along curved sides the last digits take most of the steps: only the best plan gets more than these.
+FEW_STEPS = 20
+# What a step of theirs must gain, of log phi.
+ACCURACY, FIRST_ACCURACY = 1e-10, 1e-7
+# Of several targets so many of the worst count, and (sum_j phi_j^p)^(1/p) is their largest for these p, one after another.
+MOST_TARGETS, SHARPNESS = 64, (30.0, 300.0)
 # More variables than this are not moved together but setting by setting.
 MOST_TOGETHER = 160
 
@@ -88,6 +98,10 @@ class WholeSearch:
         self.U = U
         ridge = RIDGE * n * float(np.mean(np.sum(U**2, axis=1))) * np.eye(U.shape[1])
         self.ridge = ridge if self.prior is None else self.prior + ridge
+        own = U[: len(weights)]
+        start = inverse_factor((own * (n * weights)[:, None]).T @ own + self.ridge)
+        several = start is not None and len(self.criterion.cuts(start, 2)) > 1
+        self.sharpness = SHARPNESS if several else (1.0,)
         scaled = [{key: float(v) for key, v in self.region.scaled(g).items()} for g in self.region.inequalities]
         scaled = [{key: v / sum(map(abs, g.values())) for key, v in g.items()} for g in scaled]
         self.sides = ChebyshevFunctions.of(scaled, self.q) if scaled else None
@@ -172,13 +186,16 @@ class WholeSearch:
         for moves in range(1, MOST_MOVES):
             out = np.flatnonzero(counts != 0)
             total = float(counts @ costs)
-            phi = table.swaps(out, into)
-            if self.problem.cost is not None:
-                phi = phi * ((total - costs[out][:, None] + costs[into][None, :]) / total)
-            at = int(np.argmin(phi))
+            for few_out, few_into in (table.shortlist(out, into), (out, into)):
+                phi = table.swaps(few_out, few_into)
+                if self.problem.cost is not None:
+                    phi = phi * ((total - costs[few_out][:, None] + costs[few_into][None, :]) / total)
+                at = int(np.argmin(phi))
+                if phi.flat[at] < table.value * (1.0 - PROGRESS) or phi.size == len(out) * len(into):
+                    break
             if not phi.flat[at] < table.value * (1.0 - PROGRESS):
                 break
-            o, i = int(out[at // len(into)]), at % len(into)
+            o, i = int(few_out[at // len(few_into)]), int(few_into[at % len(few_into)])
             table.move(o, i)
             counts[o] -= 1
             counts[i] += 1
@@ -202,17 +219,18 @@ class WholeSearch:
         order = order[np.diff(value[order], prepend=-np.inf) > SAME]
         return [every[k] for k in order[:keep] if np.isfinite(value[k])]
 
-    def refined(self, plan: Plan) -> Plan:
-        """Settings polished and single runs exchanged in turn, until neither helps."""
+    def refined(self, plan: Plan, best: Plan | None = None) -> Plan:
+        """Settings polished and single runs exchanged in turn, until neither helps, or a better plan is out of reach."""
         for _ in range(ROUNDS):
             before = plan.value
-            plan = self.polished(plan)
+            plan = self.polished(plan, STEPS if self.sides is None else FEW_STEPS)
             where, u = self._around(plan)
             counts = np.concatenate([plan.counts, np.zeros(len(where), dtype=np.int64)])
             moved = self.exchanged(np.concatenate([plan.where, where]), np.vstack([plan.u, u]), counts)
             if moved is not None and moved.value < plan.value - PROGRESS:
                 plan = moved
-            if not plan.value < before - 1e-9:
+            gain = before - plan.value
+            if gain < GAIN or (best is not None and plan.value - REACH * gain > best.value):
                 break
         return self.merged(plan)
 
@@ -242,13 +260,15 @@ class WholeSearch:
         if not self.q:
             return plan
         k = len(plan.counts)
-        if self.sides is None or k * self.q <= MOST_TOGETHER:
-            return self._moved(plan, np.arange(k), steps)
-        for i in self.rng.permutation(k):
-            plan = self._moved(plan, np.array([i]), steps)
+        groups = (
+            [np.arange(k)] if self.sides is None or k * self.q <= MOST_TOGETHER else self.rng.permutation(k)[:, None]
+        )
+        for sharpness in self.sharpness[:1] if steps == FIRST_STEPS else self.sharpness:
+            for which in groups:
+                plan = self._moved(plan, which, steps, sharpness)
         return plan
 
-    def _moved(self, plan: Plan, which: Indices, steps: int) -> Plan:
+    def _moved(self, plan: Plan, which: Indices, steps: int, sharpness: float) -> Plan:
         """The plan with the coordinates of some settings at a local optimum."""
         from scipy.optimize import minimize
 
@@ -260,7 +280,7 @@ class WholeSearch:
         where, counts = plan.where[which], plan.counts[which]
 
         def objective(flat: Floats) -> tuple[float, Floats]:
-            return self._slope(where, flat.reshape(shape), counts, held, spent)
+            return self._slope(where, flat.reshape(shape), counts, held, spent, sharpness)
 
         constraints: list[dict[str, Any]] = []
         if self.sides is not None:
@@ -285,7 +305,7 @@ class WholeSearch:
             method="SLSQP" if constraints else "L-BFGS-B",
             bounds=[(-1.0, 1.0)] * (shape[0] * shape[1]),
             constraints=constraints,
-            options={"maxiter": steps, "ftol": 1e-12},
+            options={"maxiter": steps, "ftol": FIRST_ACCURACY if steps == FIRST_STEPS else ACCURACY},
         )
         u = plan.u.copy()
         u[which] = np.clip(found.x.reshape(shape), -1.0, 1.0)
@@ -294,7 +314,9 @@ class WholeSearch:
         value = self.value(plan.where, u, plan.counts)
         return Plan(plan.where, u, plan.counts, value) if value < plan.value else plan
 
-    def _slope(self, where: Indices, u: Floats, counts: Counts, held: Floats, spent: float) -> tuple[float, Floats]:
+    def _slope(
+        self, where: Indices, u: Floats, counts: Counts, held: Floats, spent: float, sharpness: float
+    ) -> tuple[float, Floats]:
         """log phi per unit of cost, and its gradient by the coordinates."""
         if not np.isfinite(u).all():
             return 1e10, np.zeros(u.size)
@@ -312,8 +334,7 @@ class WholeSearch:
         F = inverse_factor(M) if np.isfinite(M).all() else None
         if F is None:
             return 1e10, np.zeros(u.size)
-        phi = self.criterion.value(M)
-        G = self.criterion.cuts(F, 1)[0]
+        phi, G = self._smoothed(M, F, sharpness)
         UG, gradient = U @ G, np.empty(u.shape)
         for j in range(q):
             a, b = 1 + j, 1 + q + j
@@ -321,6 +342,16 @@ class WholeSearch:
             gradient[:, j] = -2.0 * phi * counts * np.einsum("ij,ij->i", UG, (rows[b] - rows[a]) / step[:, None])
             gradient[:, j] += counts * (prices[b] - prices[a]) / step / total
         return float(np.log(phi * total)), np.nan_to_num(gradient).ravel()
+
+    def _smoothed(self, M: Floats, F: Floats, sharpness: float) -> tuple[float, Floats]:
+        """phi and G at M = (FF')^-1; of several targets nearly as bad as the worst (sum_j phi_j^p)^(1/p), which is smooth."""
+        cuts = self.criterion.cuts(F, MOST_TARGETS)
+        values = 1.0 / np.einsum("jkl,kl->j", cuts, M)
+        worst = float(values.max())
+        shares = (values / worst) ** sharpness
+        phi = worst * float(shares.sum()) ** (1.0 / sharpness)
+        shares *= values / (phi * shares.sum())
+        return phi, np.tensordot(shares, cuts, 1)
 
     def _pulled_inside(self, plan: Plan, u: Floats) -> Floats:
         """Settings that left the region by rounding drawn back towards where they were, which lies in it."""
@@ -387,9 +418,9 @@ class WholeSearch:
             if not np.isfinite(plan.value) or any(abs(plan.value - value) < SAME for value in seen):
                 continue
             seen.append(plan.value)
-            plan = self.refined(plan)
+            plan = self.refined(plan, best)
             best = plan if best is None or plan.value < best.value else best
-        return best
+        return best if best is None or self.sides is None else self.polished(best)
 
     def descended(self) -> Plan:
         """Random runs in the region, all coordinates moved together to a local optimum."""
