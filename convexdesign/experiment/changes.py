@@ -24,10 +24,11 @@ from convexdesign.experiment.results import RewardRows, SummaryRows, content_rec
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.validation import arm_text, pulls_in
 from convexdesign.identification import GuaranteeWarning, Identifier
+from convexdesign.identification.identifier import NAMED, UntoldError
 from convexdesign.problem.same_items import same_items
 from convexdesign.typing import Indices
 
-__all__ = ["amendment", "arrival", "dropping", "joining", "missing", "taking_back", "withdrawal"]
+__all__ = ["amendment", "arrival", "dropping", "joining", "missing", "refuse_untold", "taking_back", "withdrawal"]
 
 
 def missing(
@@ -186,24 +187,30 @@ def withdrawal(ledger: Ledger, algorithm: Identifier, arms: ArrayLike, reason: s
     if len(gone | set(index.tolist())) == ledger.n_arms:
         raise InputError("no arm would be left to pull")
     if not flag(anyway, "anyway"):
-        try:
-            algorithm.refuse_untold(np.setdiff1d(algorithm.usable, index), algorithm.partition)
-        except UnidentifiableError as error:
-            remedy = (
-                "Drop its items and let it be measured all the same, or begin another experiment without it"
-                if algorithm.needs_whole_span
-                else "Drop items that need not be told apart first"
-            )
-            raise UnidentifiableError(
-                f"nothing was withdrawn, as without {arms_text(ledger, index)} {error}. {remedy}, or insist (anyway=True, "
-                "--anyway): the experiment then stops"
-            ) from None
+        left = np.setdiff1d(algorithm.usable, index)
+        refuse_untold(ledger, algorithm, left, f"nothing was withdrawn, as without {arms_text(ledger, index)}")
     current = ledger.current
     waits = current is not None and bool(current.lost[index].any())
     body: dict[str, Any] = {"arms": index.tolist(), "reason": checked_reason(reason)}
     return PendingEvent(
         EventKind.WITHDRAWN, body | {"set_aside": sorted(current.ids) if current is not None and waits else []}
     )
+
+
+def refuse_untold(ledger: Ledger, algorithm: Identifier, usable: Indices, why: str) -> None:
+    """UnidentifiableError where these arms cannot tell what is still asked, with the items that would have to go too."""
+    try:
+        algorithm.refuse_untold(usable, algorithm.partition)
+    except UntoldError as error:
+        called = labels(ledger.item_rows["names"], len(algorithm.items))
+        gone = error.untold.items
+        names = ", ".join(called[i] for i in gone[:NAMED]) + (
+            f" and {gone.size - NAMED} more" if gone.size > NAMED else ""
+        )
+        raise UnidentifiableError(
+            f"{why} {error}. Drop item{'' if gone.size == 1 else 's'} {names} too (drop_item, --item), or insist (anyway=True, "
+            "--anyway): the experiment then stops"
+        ) from None
 
 
 def dropping(ledger: Ledger, items: ArrayLike, reason: str, set_aside: bool) -> PendingEvent:

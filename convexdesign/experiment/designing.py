@@ -45,14 +45,14 @@ class DesignAttempt:
 class Designer:
     """Solves designs as `allocations.allocate` does, and is not stopped by a method that raises, hangs or is wrong.
 
-    seconds: for each method. last: weights (n,) of the last certified design, on the arms `usable`, for when no method
+    seconds: for each method. last: weights (n,) of the last certified design, on the arms in play, for when no method
     gives anything better. Weights are all that is taken from a method: value, bound and gap are computed here, from the
     data. `attempts` lists every method tried. Raises SolverError where nothing has a certified gap of at most 1.
     """
 
-    def __init__(self, seconds: float, last: Floats | None, usable: NDArray[np.intp]) -> None:
+    def __init__(self, seconds: float, last: Floats | None, in_play: NDArray[np.intp]) -> None:
         self.seconds = seconds
-        self.last = None if last is None else last[usable]
+        self.last = None if last is None else last[in_play]
         self.attempts: list[DesignAttempt] = []
 
     def __call__(self, problem: DesignProblem, tol: float = DESIGN_TOLERANCE, remember: bool = True) -> Allocation:

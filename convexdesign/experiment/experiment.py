@@ -16,7 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from convexdesign.arguments import flag, positive
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
-from convexdesign.experiment.changes import amendment, arrival, dropping, joining, missing, taking_back, withdrawal
+from convexdesign.experiment.changes import (
+    amendment,
+    arrival,
+    dropping,
+    joining,
+    missing,
+    refuse_untold,
+    taking_back,
+    withdrawal,
+)
 from convexdesign.experiment.estimates import ExperimentEstimates, estimates_of
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.following import DryRun, LogFollower
@@ -695,13 +704,19 @@ class Experiment(LogFollower):
             return self.status()
 
     def drop_item(
-        self, items: ArrayLike, *, reason: str = "", set_aside: bool = False, dry_run: bool = False
+        self,
+        items: ArrayLike,
+        *,
+        reason: str = "",
+        set_aside: bool = False,
+        anyway: bool = False,
+        dry_run: bool = False,
     ) -> ExperimentStatus:
         """Ask nothing of these items any more: the answer is about the others, as if these had never been there.
 
         What was measured counts all the same, and items that lost against a dropped one alone are in again. The promise
-        holds if they were dropped whatever their rewards were; what it is for any other reason, `status` says. Their arms
-        can still be measured; `withdraw` them if they cannot.
+        holds if they were dropped whatever their rewards were; what it is for any other reason, `status` says. An arm that
+        tells of nothing else is not asked for any more, once the open batch is told; `withdraw` it too if it must not be.
 
         Parameters
         ----------
@@ -712,6 +727,8 @@ class Experiment(LogFollower):
         set_aside : bool
             Of other algorithms than martingale elimination: rounds that were chosen by comparisons with these items are
             refused to go, with their number, unless this is set.
+        anyway : bool
+            Also where items are in again that the arms which are left cannot tell; the next `ask` then stops the experiment.
         dry_run : bool
             Write nothing, and say how the experiment would stand.
 
@@ -719,10 +736,18 @@ class Experiment(LogFollower):
         -------
         ExperimentStatus
             Where the experiment stands then.
+
+        Raises
+        ------
+        UnidentifiableError
+            Before the act, where items that had lost against these are in again, and their arms were withdrawn.
         """
         with self.together(dry_run=dry_run):
             assert self._joint is not None
             self._joint(dropping(self._ledger, items, reason, set_aside))
+            if not flag(anyway, "anyway"):
+                algorithm = self._replay.follow(self._ledger)
+                refuse_untold(self._ledger, algorithm, algorithm.usable, "nothing was dropped, as then")
             return self.status()
 
     def join_item(
@@ -753,6 +778,8 @@ class Experiment(LogFollower):
             assert self._joint is not None
             algorithm = self._replay.follow(self._ledger)
             self._joint(joining(self._ledger, algorithm, items, names, reason))
+            algorithm = self._replay.follow(self._ledger)
+            refuse_untold(self._ledger, algorithm, algorithm.usable, "nothing joined, as")
             return self.status()
 
     @contextmanager

@@ -96,7 +96,7 @@ class Replay:
         algorithm = self.follow(ledger)
         draft = algorithm.copy()
         draft.asked_in_vain(ledger.asked_in_vain)
-        designer = Designer(seconds, _last_weights(ledger, algorithm.n_arms), algorithm.usable)
+        designer = Designer(seconds, _last_weights(ledger, algorithm.n_arms), algorithm.in_play)
         draft.set_design_solver(designer)
         try:
             if draft.done:

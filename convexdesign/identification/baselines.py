@@ -97,7 +97,7 @@ class StaticAllocation(GapElimination):
 
     def _design(self, variances: Floats) -> Allocation:
         fixed = self._allocated(self._everything, variances)
-        wanted = self._undecided(self._usable_rows, variances[self.usable])
+        wanted = self._undecided(self._rows_in_play, variances[self.usable])
         return replace(fixed, value=value_on(wanted, fixed.weights[self.usable]))
 
     def _everything(self, arms: LabelledVectors, variances: Floats) -> DesignProblem:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.estimation.row_space import RowSpace
-from convexdesign.identification.objectives import NONE, ItemPartition, Items, Objective, as_tuple
+from convexdesign.identification.objectives import NONE, ItemPartition, Items, Objective, Untold, as_tuple
 from convexdesign.problem import DesignProblem
-from convexdesign.typing import Floats
+from convexdesign.typing import Floats, Indices
 
-__all__ = ["BestArm"]
+__all__ = ["BestArm", "alike_outside"]
 
 # Parts outside a space that agree to this share of the items' size are the same.
 SAME = 1e-7
@@ -90,18 +90,24 @@ class BestArm(Objective):
         means = items.values @ theta
         return np.isin(items.group, items.group[means == means.max()])
 
-    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> tuple[list[str], Floats]:
+    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> Untold:
         # Items whose parts outside the space agree can be told apart; from the largest such class, one item is named against
         # every item of the other classes.
         undecided = known.undecided
         values = items.values[undecided]
-        scaled = values / space.scale
-        parts = scaled - (scaled @ space.basis) @ space.basis.T
-        size = float(np.linalg.norm(scaled, axis=1).max())
-        classes = np.unique(np.round(parts / (SAME * size)), axis=0, return_inverse=True)[1].ravel()
+        classes = alike_outside(space, values)
         reference = int(np.argmax(classes == np.bincount(classes).argmax()))
         differences = values - values[reference]
         others = items.group[undecided] != items.group[undecided[reference]]  # copies need not be told apart
         apart = np.flatnonzero(~space.contains(differences) & others)
         against = items.name(undecided[reference])
-        return [f"item {items.name(undecided[k])} from item {against}" for k in apart], differences[apart]
+        words = [f"item {items.name(undecided[k])} from item {against}" for k in apart]
+        return Untold(undecided[apart], words, differences[apart])
+
+
+def alike_outside(space: RowSpace, values: Floats) -> Indices:
+    """(m,): equal numbers for rows (m, d) whose parts outside a space agree: what is in it tells them apart."""
+    scaled = values / space.scale
+    parts = scaled - (scaled @ space.basis) @ space.basis.T
+    size = float(np.linalg.norm(scaled, axis=1).max()) or 1.0
+    return np.asarray(np.unique(np.round(parts / (SAME * size)), axis=0, return_inverse=True)[1].ravel())

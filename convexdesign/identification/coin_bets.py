@@ -102,7 +102,7 @@ class BoundedEvidence(Evidence):
         """Take in a round; guessed VARIANCES (n,) and centres (n,), within the range, were chosen before its rewards."""
         within = self.reward_range
         assert within is not None
-        found = information_factor(self.rows, observations.count / guesses)
+        found, within_arms = information_factor(self.rows, observations.count / guesses)
         if found is None:
             return None
         pulled = np.flatnonzero(observations.count != 0)
@@ -121,6 +121,7 @@ class BoundedEvidence(Evidence):
             within.high[pulled] - m,
             within.highs(observations)[pulled] if within.two_valued else None,
             observations.m2[pulled] + count * (mean - m) ** 2,
+            within=within_arms,
         )
         self.summaries.append(summary)
         return summary

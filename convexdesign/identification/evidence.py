@@ -46,18 +46,21 @@ SUB_GAUSSIAN_BETS = BETS[BETS < 0.3]
 class CoordinateFit:
     """theta-hat of one round, or of all, as b with y'theta-hat = g'b for coordinates g of y; factor F, Cov(g'b) = |F g|².
 
-    factor is None where the pulls do not determine everything; b is then the least such vector.
+    within: the coordinates of what the pulls determine, where that is not everything. factor is None where they determine
+    nothing that can be relied on; b is then the least such vector.
     """
 
     coefficients: Floats
     factor: Floats | None
+    within: RowSpace | None = field(default=None, kw_only=True)
 
     def variances(self, coordinates: Floats) -> Floats:
         """Variances of y'theta-hat for coordinates (m, r), shape (m,); infinite where nothing is known."""
         if self.factor is None:
             return np.full(coordinates.shape[0], np.inf)
         image = coordinates @ self.factor.T
-        return np.asarray(np.einsum("ij,ij->i", image, image))
+        v = np.asarray(np.einsum("ij,ij->i", image, image))
+        return v if self.within is None else np.where(self.within.contains(coordinates), v, np.inf)
 
     def of(self, coordinates: Floats) -> tuple[Floats, Floats]:
         """y'theta-hat and one over its variance, (m,) each, for coordinates (m, r); zeros where y = 0."""
@@ -72,8 +75,8 @@ class Evidence:
 
     A round with precisions p_x = c_k(x)/U_x has A_k = Σ p_x xx', theta_k = A_k^-1 Σ p_x mean_k(x) x and
     Q_k = A_k^-1: with the weights 1/U_x the bound v_k = y'Q_k y on the variance of y'theta_k is the smallest that weighted
-    least squares can have, U being upper bounds. A round that does not determine all of the span of the arms, or whose
-    U are infinite, contributes nothing; that too is known before its rewards.
+    least squares can have, U being upper bounds. A round contributes nothing to directions that its arms of finite U do not
+    determine; which these are is known before its rewards.
     """
 
     arms: Floats
@@ -88,10 +91,10 @@ class Evidence:
     def add(self, observations: Observations, upper: Floats) -> CoordinateFit | None:
         """Take in a round whose VARIANCES are at most `upper` (n,), bounds chosen before its rewards; None if nothing."""
         p = np.where(np.isfinite(upper), observations.count / upper, 0.0)
-        F = information_factor(self.rows, p)
+        F, within = information_factor(self.rows, p)
         if F is None:
             return None
-        summary = CoordinateFit(F.T @ (F @ (self.rows.T @ (p * observations.mean))), F)
+        summary = CoordinateFit(F.T @ (F @ (self.rows.T @ (p * observations.mean))), F, within=within)
         self.summaries.append(summary)
         return summary
 
@@ -108,13 +111,31 @@ class Evidence:
         return Bets(m)
 
 
-def information_factor(rows: Floats, precisions: Floats) -> Floats | None:
-    """F with F'F = (Σ p_x xx')^-1 for rows x (n, r) and precisions p (n,); None where they do not determine everything."""
+def information_factor(rows: Floats, precisions: Floats) -> tuple[Floats | None, RowSpace | None]:
+    """F with F'F = (Σ p_x xx')^-1 for rows x (n, r) and precisions p (n,), and what they determine if not everything.
+
+    There F'F is a generalised inverse, for directions within alone. F is None where nothing can be relied on.
+    """
     R: Floats = np.asarray(np.linalg.qr(np.sqrt(precisions)[:, None] * rows, mode="r"))
+    if _determined(R):
+        return np.asarray(np.linalg.inv(R.T), dtype=float), None
+    within = _part_of(rows, precisions)
+    if within is None:
+        return None, None
+    R = np.asarray(np.linalg.qr(np.sqrt(precisions)[:, None] * within.coordinates(rows), mode="r"))
+    return (np.linalg.inv(R.T) @ within.basis.T / within.scale, within) if _determined(R) else (None, None)
+
+
+def _determined(R: Floats) -> bool:
+    """Whether a triangular factor (., r) is one of information in all r directions."""
     diagonal = np.abs(np.diag(R))
-    if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
-        return None
-    return np.asarray(np.linalg.inv(R.T), dtype=float)
+    return R.shape[0] >= R.shape[1] > 0 and bool(diagonal.min() > 1e-12 * diagonal.max())
+
+
+def _part_of(rows: Floats, precisions: Floats) -> RowSpace | None:
+    """What arms of positive precision span, where that is a part of all; None where it is all, or nothing."""
+    space = row_space(rows[precisions > 0])
+    return space if 0 < space.rank < rows.shape[1] else None
 
 
 class Bets:
@@ -247,8 +268,10 @@ def pooled_fit(rows: Floats, count: Floats, total: Floats, variances: Floats) ->
     scaled = root[:, None] * rows
     wanted = np.divide(root * total, count, out=np.zeros_like(total), where=count > 0)
     Q, R = np.linalg.qr(scaled)
-    diagonal = np.abs(np.diag(R))
-    if R.shape[0] < R.shape[1] or not diagonal.min() > 1e-12 * diagonal.max():
+    if _determined(R):
+        inverse = np.asarray(np.linalg.inv(R), dtype=float)
+        return CoordinateFit(inverse @ (Q.T @ wanted), inverse.T)
+    F, within = information_factor(rows, count / variances)
+    if F is None:
         return CoordinateFit(np.asarray(np.linalg.lstsq(scaled, wanted, rcond=1e-12)[0], dtype=float), None)
-    inverse = np.asarray(np.linalg.inv(R), dtype=float)
-    return CoordinateFit(inverse @ (Q.T @ wanted), inverse.T)
+    return CoordinateFit(F.T @ (F @ (scaled.T @ wanted)), F, within=within)

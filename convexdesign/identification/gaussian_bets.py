@@ -81,7 +81,7 @@ class GaussianEvidence(Evidence):
         """
         count = observations.count.astype(float)
         p = np.where(np.isfinite(after), count / guesses, 0.0)
-        F = information_factor(self.rows, p)
+        F, within = information_factor(self.rows, p)
         if F is None:
             return None
         pulled = np.flatnonzero(p != 0)
@@ -95,7 +95,14 @@ class GaussianEvidence(Evidence):
         over = np.maximum(np.where(known, excess[pulled], 1.0) - 1.0, 0.0)
         most = np.where(known, 2.0 * over / (1.0 + 0.6 * over), -1.0)
         summary = GaussianRound(
-            loads.T @ observations.mean[pulled], F, loads, rates, squares, most, after[pulled] / (2.0 * c)
+            loads.T @ observations.mean[pulled],
+            F,
+            loads,
+            rates,
+            squares,
+            most,
+            after[pulled] / (2.0 * c),
+            within=within,
         )
         self.summaries.append(summary)
         return summary

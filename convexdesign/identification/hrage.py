@@ -144,7 +144,7 @@ class HRage(GapElimination):
 
     def _start_burn_in(self, plan: HeadPlan | None = None, budget: int | None = None) -> BurnIn:
         """The burn-in over the arms that can be pulled; its designs and budget are found where they are not given."""
-        rows, kind = self._usable_rows, self.burn_in
+        rows, kind = self._rows_in_play, self.burn_in
         if plan is None:
             own = self.design_solver is not allocate
             plan = head_plan(rows, self._proportions if own else None)
@@ -223,7 +223,7 @@ class HRage(GapElimination):
         if self.estimator is None:
             record, n = state["burn_in"], self.usable.size
             weights = (unpacked(record[stage], n) for stage in ("stage_1", "stage_2"))
-            self.estimator = self._start_burn_in(HeadPlan.of(self._usable_rows, *weights), record["budget"])
+            self.estimator = self._start_burn_in(HeadPlan.of(self._rows_in_play, *weights), record["budget"])
         self.estimator.load_state_dict({}, counts[self.usable])
 
     @property

@@ -28,7 +28,7 @@ from convexdesign.identification.assumption_checks import (
     assumption_violation,
 )
 from convexdesign.identification.best_arm import BestArm
-from convexdesign.identification.objectives import ItemPartition, Items, Objective, as_tuple, checked_objective
+from convexdesign.identification.objectives import ItemPartition, Items, Objective, Untold, as_tuple, checked_objective
 from convexdesign.identification.result import AnswerStatus, Result, Round
 from convexdesign.identification.reward_range import RewardRange
 from convexdesign.identification.two_values import TwoValues, alike, two_values
@@ -47,6 +47,7 @@ __all__ = [
     "VARIANCES",
     "Identifier",
     "ProblemOver",
+    "UntoldError",
     "noise_up_to",
     "total_pulls",
     "whole_limit",
@@ -62,6 +63,14 @@ NAMED = 5
 # What options are measured in.
 PROBABILITY, REWARDS = {"unit": "probability"}, {"unit": "units of the rewards"}
 PULLS, VARIANCES = {"unit": "pulls"}, {"unit": "variances of the rewards"}
+
+
+class UntoldError(UnidentifiableError):
+    """Arms that are left cannot tell what is asked: `untold` says which items would have to go too."""
+
+    def __init__(self, message: str, untold: Untold) -> None:
+        super().__init__(message)
+        self.untold = untold
 
 
 @dataclass(eq=False, repr=False)
@@ -192,10 +201,6 @@ class Identifier(Resumable):
         """How it ends when no more pulls may be asked for."""
         return AnswerStatus.UNDECIDED
 
-    def _span_needed(self) -> Floats | None:
-        """Arms whose whole span every design must cover; None where the undecided items decide that."""
-        return None
-
     def _undecided(self, arms: LabelledVectors, variances: Floats) -> DesignProblem:
         """The allocation for what is undecided now."""
         return self.objective.allocation(arms, self._items, self.partition, variances)
@@ -209,9 +214,9 @@ class Identifier(Resumable):
         self._allocation = None
 
     def _allocated(self, problem: ProblemOver, variances: Floats, **options: Any) -> Allocation:
-        """The allocation over the arms that can be pulled, with weights (n,) over all arms; variances (n,)."""
-        found = self.design_solver(problem(self._usable_rows, variances[self.usable]), **options)
-        whole = self.usable.size == self.n_arms
+        """The allocation over the arms in play, with weights (n,) over all arms; variances (n,)."""
+        found = self.design_solver(problem(self._rows_in_play, variances[self.in_play]), **options)
+        whole = self.in_play.size == self.n_arms
         return found if whole else replace(found, weights=self._on_all_arms(found.weights))
 
     def _positive(self, values: ArrayLike | None, name: str) -> Floats | None:
@@ -219,21 +224,23 @@ class Identifier(Resumable):
         return read_positive(values, name, self.n_arms, "a noise VARIANCE must be positive", self.arm_rows.names)
 
     @property
-    def _usable_rows(self) -> LabelledVectors:
-        """The arms that can be pulled."""
-        rows, usable = self.arm_rows, self.usable
-        if usable.size == rows.n:
+    def in_play(self) -> Indices:
+        """The arms that designs are over: those that can be pulled, or of these the ones that tell of what is asked."""
+        return self.usable
+
+    @property
+    def _rows_in_play(self) -> LabelledVectors:
+        rows, arms = self.arm_rows, self.in_play
+        if arms.size == rows.n:
             return rows
-        return LabelledVectors(
-            rows.values[usable], None if rows.names is None else tuple(rows.names[i] for i in usable)
-        )
+        return LabelledVectors(rows.values[arms], None if rows.names is None else tuple(rows.names[i] for i in arms))
 
     def _on_all_arms(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the arms that can be pulled, and 0 for the others: (n,)."""
-        if self.usable.size == self.n_arms:
+        """Values of the arms in play, and 0 for the others: (n,)."""
+        if self.in_play.size == self.n_arms:
             return values
         out = np.zeros(self.n_arms, dtype=values.dtype)
-        out[self.usable] = values
+        out[self.in_play] = values
         return out
 
     # ---------------------------------------------------------------- ask and tell
@@ -403,18 +410,14 @@ class Identifier(Resumable):
         if usable.size == self.n_arms:
             return
         space = row_space(np.asarray(self.arms[usable], dtype=float))
-        names, directions = self.objective.unidentifiable(space, self._items, partition)
-        if names:
-            listed = "; ".join(f"{name}, along {_text(row)}" for name, row in zip(names[:NAMED], directions))
-            more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            raise UnidentifiableError(f"the arms that are left cannot tell {listed}{more}; no design can")
-        needed = self._span_needed()
-        outside = np.empty(0, dtype=np.intp) if needed is None else np.flatnonzero(~space.contains(needed))
-        if needed is not None and outside.size:
-            raise UnidentifiableError(
-                f"the arms that are left span {space.rank} of {row_space(needed).rank} dimensions, and this "
-                f"algorithm needs all; nothing tells of {_text(needed[outside[0]])}"
+        untold = self.objective.unidentifiable(space, self._items, partition)
+        if untold.words:
+            number = len(untold.words)
+            listed = "; ".join(
+                f"{words}, along {_text(row)}" for words, row in zip(untold.words[:NAMED], untold.directions)
             )
+            more = f"; and {number - NAMED} more" if number > NAMED else ""
+            raise UntoldError(f"the arms that are left cannot tell {listed}{more}; no design can", untold)
 
     # ---------------------------------------------------------------- for stores
 
@@ -516,11 +519,6 @@ class Identifier(Resumable):
         raise InputError(
             f"items cannot join a {type(self).__name__}; martingale elimination for the best arm takes them"
         )
-
-    @property
-    def needs_whole_span(self) -> bool:
-        """Whether every round must measure all directions of the arms, whatever items are left."""
-        return self._span_needed() is not None
 
     @property
     def keeps_corrected(self) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from convexdesign.arguments import real, shown
 from convexdesign.errors import InputError
 from convexdesign.estimation.row_space import RowSpace
-from convexdesign.identification.objectives import NONE, ItemPartition, Items, Objective, as_tuple
+from convexdesign.identification.objectives import NONE, ItemPartition, Items, Objective, Untold, as_tuple
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Floats
 
@@ -121,10 +121,10 @@ class LevelSet(Objective):
         # z'theta > threshold.
         return np.asarray(items.values @ theta > self.threshold)
 
-    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> tuple[list[str], Floats]:
+    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> Untold:
         # Those that they cannot place.
         values = items.values[known.undecided]
         outside = np.flatnonzero(~space.contains(values))
-        return [f"on which side of the threshold item {items.name(known.undecided[k])} lies" for k in outside], values[
-            outside
-        ]
+        untold = known.undecided[outside]
+        words = [f"on which side of the threshold item {items.name(k)} lies" for k in untold]
+        return Untold(untold, words, values[outside])

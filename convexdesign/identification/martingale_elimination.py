@@ -14,9 +14,10 @@ from convexdesign.errors import InputError
 from convexdesign.estimation import Observations, variance_range
 from convexdesign.estimation.error_bound import Noise as SubGaussian
 from convexdesign.estimation.observations import arm_indices
+from convexdesign.estimation.row_space import RowSpace, row_space
 from convexdesign.identification.allocations import allocate, packed, unpacked
 from convexdesign.identification.assumption_checks import LEVEL, and_more_arms, arm_name
-from convexdesign.identification.best_arm import BestArm
+from convexdesign.identification.best_arm import BestArm, alike_outside
 from convexdesign.identification.coin_bets import BoundedEvidence
 from convexdesign.identification.evidence import Bets, CoordinateFit, Evidence, pooled_fit, variance_upper_ends
 from convexdesign.identification.gaussian_bets import GaussianEvidence
@@ -35,6 +36,7 @@ from convexdesign.identification.result import AnswerStatus, Confidence, Result
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
 from convexdesign.identification.shared_capital import SharedCapital
 from convexdesign.identification.sized_bets import SizedBets
+from convexdesign.identification.telling import telling_arms
 from convexdesign.identification.variance_history import VarianceHistory
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -181,6 +183,7 @@ class MartingaleElimination(Identifier):
         # Of level sets: what part of all capital is bet on each item.
         self._capital = None if isinstance(self.objective, BestArm) else self._shared_capital()
         self._planner = Planner(self.evidence, self._threshold)
+        self._play: tuple[tuple[int, bytes], Indices, RowSpace | None] | None = None
 
     @property
     def assumption(self) -> str:
@@ -236,9 +239,26 @@ class MartingaleElimination(Identifier):
         # The lower bound is used for planning alone.
         return (0.0, self._high) if np.isfinite(self._high) else None
 
-    def _span_needed(self) -> Floats:
-        # Rounds that miss part of the span are worth no bets.
-        return np.asarray(self.arms, dtype=float)
+    @property
+    def in_play(self) -> Indices:
+        """The arms that can be pulled; once items were dropped or arms withdrawn, of these the ones that tell of the rest."""
+        return self._telling()[0]
+
+    def _telling(self) -> tuple[Indices, RowSpace | None]:
+        """The arms in play, and what they span in coordinates where that is not everything."""
+        # Arms are only ever withdrawn, never brought back.
+        now = (self.usable.size, self._excluded.tobytes())
+        if self._play is None or self._play[0] != now:
+            arms, rows, within = self.usable, self.evidence.rows, None
+            if arms.size < self.n_arms or self._excluded.size:
+                asked = np.delete(self._coordinates, self._excluded, axis=0)
+                if isinstance(self.objective, BestArm):
+                    asked = asked[1:] - asked[0]
+                arms = arms[telling_arms(rows[arms], asked)]
+                space = row_space(rows[arms])
+                within = space if space.rank < self.evidence.space.rank else None
+            self._play = now, arms, within
+        return self._play[1:]
 
     # ---------------------------------------------------------------- rounds
 
@@ -247,11 +267,12 @@ class MartingaleElimination(Identifier):
         if left <= 0:
             return self._out_of_pulls()
         # An experiment that solves its designs in its own way is asked for all of them.
-        over = ArmsToPull(left, self.usable, self._allocated, at_once=self.design_solver is allocate)
-        if self._fit is None or self._fit.factor is None:
+        over = ArmsToPull(left, *self._telling(), self._allocated, at_once=self.design_solver is allocate)
+        wanted = None if self._fit is None else self._wanted(self._fit)
+        if wanted is None or not wanted.seen:
             return self._planner.first_counts(over, self.budget is not None)
         likely = self._likely_variances()
-        self._allocation, counts = self._planner.next_counts(self._wanted(self._fit), likely, self.samples, over)
+        self._allocation, counts = self._planner.next_counts(wanted, likely, self.samples, over)
         return counts
 
     def _wanted(self, fit: CoordinateFit) -> Wanted:
@@ -267,13 +288,15 @@ class MartingaleElimination(Identifier):
             assert isinstance(self.objective, LevelSet)
             directions, coordinates = values[items], self._coordinates[items]
             estimates = np.abs(coordinates @ fit.coefficients - self.objective.threshold)
-        gaps = likely_gaps(estimates, np.sqrt(fit.variances(coordinates))) + self.epsilon
+        variances = fit.variances(coordinates)
+        gaps = likely_gaps(estimates, np.sqrt(variances)) + self.epsilon
         if self.smallest_gap is not None:
             gaps = np.maximum(gaps, self.smallest_gap)
         wealth = self._bets.log_wealth()
         if self._capital is not None:
             wealth = self._capital.capital(self._wealth()).max(axis=0)
-        return Wanted(directions, coordinates, gaps, self._threshold - wealth[items])
+        missing = self._threshold - wealth[items]
+        return Wanted(directions, coordinates, gaps, missing, seen=bool(np.isfinite(variances).all()))
 
     def _new_bets(self, m: int) -> Bets:
         return self.evidence.bets(m) if self.smallest_gap is None else SizedBets(m, self.smallest_gap)
@@ -340,12 +363,14 @@ class MartingaleElimination(Identifier):
         items : array_like of int
             Items by their indices.
         """
-        new = np.intersect1d(self._waiting, arm_indices(items, len(self._items.values)))
+        new, before = np.intersect1d(self._waiting, arm_indices(items, len(self._items.values))), self.in_play
         self._waiting = np.setdiff1d(self._waiting, new)
         self._excluded = np.setdiff1d(self._excluded, new)
         known = self.partition
         self.partition = ItemPartition(np.union1d(known.undecided, new), known.above, known.below)
         self._status = self._planned = None
+        if not np.array_equal(before, self.in_play):
+            self._forget_designs()
 
     @property
     def keeps_corrected(self) -> bool:
@@ -493,10 +518,19 @@ class MartingaleElimination(Identifier):
         # never be told apart. It is left while it leads; that the survivors are more cannot make them wrong.
         estimates = self._coordinates @ fit.coefficients
         estimates[self._excluded] = -np.inf
+        estimates[~self._comparable(items[~rejected] if not rejected.all() else items)] = -np.inf
         self._leader = int(np.argmax(estimates))
         group = self._items.group
         leading = np.setdiff1d(np.flatnonzero(group == group[self._leader]), self._excluded)
         return ItemPartition(np.union1d(items[~rejected], leading), now.above, now.below)
+
+    def _comparable(self, survivors: Indices) -> NDArray[np.bool_]:
+        """Which items (m,) the arms in play tell from the survivors, or from most of them: others would lead to no bets."""
+        space = self._telling()[1]
+        if space is None:
+            return np.ones(len(self._items.values), dtype=bool)
+        classes = alike_outside(space, self._coordinates)
+        return np.asarray(classes == np.bincount(classes[survivors]).argmax())
 
     def _good(self) -> bool:
         """Whether the answer that the estimate gives now is epsilon-good."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arms.read import LabelledVectors
+from convexdesign.estimation.row_space import RowSpace
 from convexdesign.frankwolfe import correct_minimax
 from convexdesign.identification.allocations import Allocation
 from convexdesign.identification.evidence import Evidence
@@ -52,24 +53,27 @@ class Allocated(Protocol):
 class Wanted:
     """What is still to be decided: directions (k, d) with coordinates (k, r), and likely gaps (k,).
 
-    missing (k,): by how many nats the bets on each fall short.
+    missing (k,): by how many nats the bets on each fall short. seen: whether earlier rounds tell something of all of them.
     """
 
     directions: Floats
     coordinates: Floats
     gaps: Floats
     missing: Floats
+    seen: bool
 
 
 @dataclass(frozen=True, eq=False)
 class ArmsToPull:
-    """The usable arms that `allocated` solves designs over, and how many pulls are left in all.
+    """The arms in play that `allocated` solves designs over, and how many pulls are left in all.
 
-    at_once: small designs may be found here, without `allocated`.
+    within: their span, in coordinates, where it is not everything. at_once: small designs may be found here, without
+    `allocated`.
     """
 
     left: int
     usable: Indices
+    within: RowSpace | None
     allocated: Allocated
     at_once: bool
 
@@ -86,11 +90,11 @@ def _exploration(arms: LabelledVectors, variances: Floats) -> DesignProblem:
 class Planner:
     """Efficiency only: whatever it plans from earlier rounds, the promise holds.
 
-    After a first batch on the G-optimal design, the proportions are the oracle's for the likely gaps and the likely
-    variances, with half a percent on the G-optimal design. The batch is three tenths of what the direction furthest from
-    being decided seems to need, and adds at least a fiftieth and at most three tenths of the samples so far (half as many
-    as there are while they are few); at most a tenth once some bet is close to winning: what a batch brings beyond that
-    is lost, and the next design can leave the loser out.
+    After a first batch on the G-optimal design, and another one where something came that nothing is known of, the
+    proportions are the oracle's for the likely gaps and the likely variances, with half a percent on the G-optimal design.
+    The batch is three tenths of what the direction furthest from being decided seems to need, and adds at least a fiftieth
+    and at most three tenths of the samples so far (half as many as there are while they are few); at most a tenth once some
+    bet is close to winning: what a batch brings beyond that is lost, and the next design can leave the loser out.
     """
 
     def __init__(self, evidence: Evidence, threshold: float) -> None:
@@ -99,9 +103,10 @@ class Planner:
 
     def first_counts(self, over: ArmsToPull, limited: bool) -> Counts:
         """Counts (n,) of the first batch; a share of what is left where that is a limit."""
-        total = float(FIRST_PULLS * self.evidence.space.rank)
+        rank = self.evidence.space.rank if over.within is None else over.within.rank
+        total = float(FIRST_PULLS * rank)
         if limited:
-            total = min(total, max(FIRST_SHARE * over.left, 2.0 * self.evidence.space.rank))
+            total = min(total, max(FIRST_SHARE * over.left, 2.0 * rank))
         weights = exploring = self._exploring(over)
         if over.usable.size <= total / 4:
             weights = 0.5 * exploring
@@ -124,20 +129,23 @@ class Planner:
         # Per pull, V grows by one over the variance y'A(w)^-1 y of the direction, and wealth by gap²/2 times that.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             lacking = PART * 2.0 * wanted.missing / wanted.gaps**2
-            deficit = float(np.max(lacking * self._price(wanted, weights, variances)))
+            deficit = float(np.max(lacking * self._price(wanted, weights, variances, over.within)))
         total = most * samples if np.isnan(deficit) else np.clip(deficit, LEAST_BATCH * samples, most * samples)
         return oracle, _whole(weights, float(total), over.left)
 
     def _exploring(self, over: ArmsToPull) -> Floats:
-        if self.exploring is None:
+        if self.exploring is None or np.delete(self.exploring, over.usable).any():
             self.exploring = over.allocated(_exploration, np.ones(self.evidence.rows.shape[0])).weights
         return self.exploring
 
     def _oracle(self, wanted: Wanted, variances: Floats, over: ArmsToPull) -> Allocation:
         usable = over.usable
         if over.at_once and usable.size + wanted.gaps.size <= MOST_VECTORS:
-            rows = self.evidence.rows[usable] / np.sqrt(variances[usable])[:, None]
-            found = plugin_design(rows, wanted.coordinates / wanted.gaps[:, None], DESIGN_TOLERANCE)
+            rows, coordinates = self.evidence.rows[usable], wanted.coordinates
+            if over.within is not None:
+                rows, coordinates = over.within.coordinates(rows), over.within.coordinates(coordinates)
+            rows = rows / np.sqrt(variances[usable])[:, None]
+            found = plugin_design(rows, coordinates / wanted.gaps[:, None], DESIGN_TOLERANCE)
             if usable.size == variances.size:
                 return found
             weights = np.zeros(variances.size)
@@ -149,10 +157,13 @@ class Planner:
 
         return over.allocated(problem, variances, tol=DESIGN_TOLERANCE, remember=False)
 
-    def _price(self, wanted: Wanted, weights: Floats, variances: Floats) -> Floats:
+    def _price(self, wanted: Wanted, weights: Floats, variances: Floats, within: RowSpace | None) -> Floats:
         """y'A(w)^-1 y (k,) of the directions."""
-        R: Floats = np.asarray(np.linalg.qr(np.sqrt(weights / variances)[:, None] * self.evidence.rows, mode="r"))
-        image = np.asarray(np.linalg.solve(R.T, wanted.coordinates.T), dtype=float)
+        rows, coordinates = self.evidence.rows, wanted.coordinates
+        if within is not None:
+            rows, coordinates = within.coordinates(rows), within.coordinates(coordinates)
+        R: Floats = np.asarray(np.linalg.qr(np.sqrt(weights / variances)[:, None] * rows, mode="r"))
+        image = np.asarray(np.linalg.solve(R.T, coordinates.T), dtype=float)
         return np.asarray(np.einsum("ij,ij->j", image, image))
 
 

@@ -19,7 +19,7 @@ from convexdesign.problem import DesignProblem
 from convexdesign.problem.same_items import nearly_zero, same_items
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["NONE", "ItemPartition", "Items", "Objective", "as_tuple", "checked_objective", "true_answer"]
+__all__ = ["NONE", "ItemPartition", "Items", "Objective", "Untold", "as_tuple", "checked_objective", "true_answer"]
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -70,6 +70,15 @@ class ItemPartition:
     def record(self) -> dict[str, Any]:
         """The partition as plain data."""
         return {"undecided": self.undecided.tolist(), "above": self.above.tolist(), "below": self.below.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class Untold:
+    """What some arms cannot tell: items (k,), in words, and along which directions (k, d)."""
+
+    items: Indices
+    words: list[str]
+    directions: Floats
 
 
 class Objective(ABC):
@@ -269,7 +278,7 @@ class Objective(ABC):
         """
 
     @abstractmethod
-    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> tuple[list[str], Floats]:
+    def unidentifiable(self, space: RowSpace, items: Items, known: ItemPartition) -> Untold:
         """What measurements in a row space leave open among the undecided.
 
         Parameters
@@ -283,8 +292,8 @@ class Objective(ABC):
 
         Returns
         -------
-        pair
-            The items in words, and the directions (k, d).
+        Untold
+            Without the items in it, the others are told.
         """
 
 

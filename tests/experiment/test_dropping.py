@@ -166,6 +166,49 @@ def test_rage_counts_the_rounds_that_rest_on_the_item(path):
     assert check(path).problems == ()
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "bernoulli"])
+@pytest.mark.parametrize("gone", ["item", "both"])
+def test_the_arm_of_a_variant_that_is_dropped_is_not_measured_any_more(path, noise, gone):
+    world = {"noise": noise} if noise == "bernoulli" else {"noise_variance": 0.2}
+    env = cd.simulation.LinearEnvironment(np.eye(4), [0.6, 0.3, 0.2, 0.1], rng=2, **world)
+    with martingale(path, noise=noise) as x:
+        advance(x, env, 2)
+        open_one = x.ask()
+        with x.together():
+            x.drop_item([0], reason="exposure")
+            if gone == "both":
+                x.withdraw([0])
+        if gone == "item":
+            x.tell(open_one, env.pull(open_one.counts))
+        while not x.done:
+            batch = x.ask()
+            assert batch.counts[0] == 0
+            assert batch.counts[1:].all()
+            x.tell(batch, env.pull(batch.counts))
+        assert x.result().answer == (1,)
+        transcript, values = x.transcript(), x.confidence()
+        assert np.all(values.low <= values.high)
+    assert check(path).problems == check(path).differences == ()
+    with cd.Experiment.open(path) as again:
+        assert again.transcript() == transcript
+
+
+def test_items_that_would_be_in_again_without_their_arm_are_named_before(path):
+    env = cd.simulation.LinearEnvironment(np.eye(4), [3.0, 0.2, 0.1, 0.0], noise_variance=1.0, rng=2)
+    with martingale(path) as x:
+        while x.status().survivors != (0,) and 3 in x.status().survivors:
+            advance(x, env, 1)
+        if x.status().phase is Phase.DONE:
+            x.join_item([[0.9, 0.0, 0.0, 0.0]], names=["less red"])
+        x.withdraw([3])  # it has lost
+        with pytest.raises(cd.UnidentifiableError, match=r"nothing was dropped, as then .* Drop item grey too"):
+            x.drop_item([0])
+        assert x.status().dropped == ()
+        x.drop_item([0, 3])
+        assert x.ask().counts[[0, 3]].tolist() == [0, 0]
+        assert x.status().guarantee.count("with probability at most") == 2
+
+
 def test_a_variant_that_is_gone_is_item_and_arm(path):
     """Separate arms: alone, the arm cannot go; with its item it can. Names in the message."""
     env = cd.simulation.LinearEnvironment(np.eye(4), MEANS, noise_variance=1.0, rng=2)

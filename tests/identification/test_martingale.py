@@ -76,14 +76,17 @@ def test_directions_may_change_from_round_to_round():
     np.testing.assert_allclose(bets.first, [4.0, 2.0])
 
 
-def test_rounds_that_do_not_cover_everything_contribute_nothing():
+def test_rounds_bet_on_what_they_cover_alone():
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    evidence = Evidence(arms)
-    assert evidence.add(Observations([5, 0, 0], [1.0, 0.0, 0.0], [4.0, 0.0, 0.0]), np.ones(3)) is None
+    evidence, alone = Evidence(arms), Evidence(np.array([[1.0]]))
     upper = np.array([1.0, np.inf, 1.0])
-    assert evidence.add(Observations([5, 5, 0], [1.0, 1.0, 0.0], [4.0, 4.0, 0.0]), upper) is None
-    assert evidence.summaries == []
-    assert evidence.log_wealth(np.eye(2)).tolist() == [0.0, 0.0]
+    for counts in ([5, 0, 0], [5, 5, 0]):  # of the second arm no variance is known
+        evidence.add(Observations(counts, [1.0, 0.0, 0.0], [4.0, 0.0, 0.0]), upper)
+        alone.add(Observations([5], [1.0], [4.0]), np.ones(1))
+    wealth = evidence.log_wealth(np.array([[1.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+    assert wealth == pytest.approx([alone.log_wealth(np.array([[1.0]]))[0], 0.0, 0.0, 0.0])
+    assert wealth[0] > 1.0
+    assert evidence.add(Observations([0, 5, 0], [1.0, 0.0, 0.0], [4.0, 0.0, 0.0]), upper) is None
     # Arms that span a subspace are worked with in it.
     flat = Evidence(np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0]]))
     summary = flat.add(Observations([5, 5], [1.0, 2.0], [4.0, 4.0]), np.ones(2))

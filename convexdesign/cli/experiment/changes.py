@@ -207,16 +207,15 @@ def withdraw(
     """Never ask for these arms again, and drop items.
 
     A round that still waits for a withdrawn arm is set aside, and its design is solved again without it. Where the others
-    cannot tell the items apart, nothing is done, and the directions are named (exit code 4). Of items that are dropped
-    nothing is asked any more: the answer is about the others, as if they had never been there; their arms can still be
-    measured. A variant that is gone is both: `withdraw red --item red`; martingale elimination can go on so only where the
-    other arms still tell of all that the arms told of.
+    cannot tell the items apart, nothing is done, and the items are named (exit code 4). Of items that are dropped nothing is
+    asked any more: the answer is about the others, as if they had never been there. Their arms are measured from the next batch
+    on only if they tell of the others. A variant that is gone is both: `withdraw red --item red`.
     """
     if not arms and not item:
         raise InputError("give the arms to withdraw, or --item, the items to drop")
     with open_store(store) as x, x.together(dry_run=dry_run):
         if item:
-            x.drop_item([item_index(x, label) for label in item], reason=reason, set_aside=set_aside)
+            x.drop_item([item_index(x, label) for label in item], reason=reason, set_aside=set_aside, anyway=anyway)
         if arms:
             x.withdraw([arm_index(x, label) for label in arms], reason=reason, anyway=anyway)
         document = state_document(x)
