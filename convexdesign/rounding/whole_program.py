@@ -23,6 +23,8 @@ __all__ = ["best_by", "broken_for_least", "nearest_plan", "nearest_total", "no_p
 # Seconds after which a program is given up, and those that the search for another total may take.
 TIME_LIMIT = 20.0
 SEARCH_TIME = 10.0
+# The share of the best that may be missing.
+NEARLY = 0.02
 # Totals farther away than this many pulls, or times the total, are not tried.
 FARTHEST = 200
 # Beyond so many pulls a program is stated for what is left near the quotas, within so many pulls of each arm.
@@ -70,15 +72,23 @@ def _near(plans: Plans, quotas: Floats) -> tuple[Counts, Plans] | None:
     return base, Plans(Limits(total, np.zeros_like(base), upper), window)
 
 
-def best_by(plans: Plans, gains: Floats, offsets: Floats) -> Counts | None:
-    """The plan with the largest min_k offsets_k + gains_k'n, nearly; gains (m, k), offsets (m,); None where none is found."""
+def best_by(plans: Plans, gains: Floats, offsets: Floats, missing: float = NEARLY) -> Counts | None:
+    """The plan with the largest min_k offsets_k + gains_k'n, but for a share `missing` of it; None where none is found.
+
+    gains (m, k), offsets (m,).
+    """
     k = gains.shape[1]
     cuts = LinearConstraint(np.hstack([-gains, np.ones((len(gains), 1))]), -np.inf, offsets)
-    return _solved(plans, np.append(np.zeros(k), -1.0), [cuts], 1, free=True)
+    return _solved(plans, np.append(np.zeros(k), -1.0), [cuts], 1, free=True, missing=missing)
 
 
 def _solved(
-    plans: Plans, objective: Floats, more: list[LinearConstraint], extra: int, free: bool = False
+    plans: Plans,
+    objective: Floats,
+    more: list[LinearConstraint],
+    extra: int,
+    free: bool = False,
+    missing: float = NEARLY,
 ) -> Counts | None:
     """Counts of a program with `extra` variables that are not whole, checked; None where HiGHS finds no plan."""
     bounds, rows = plans.bounds, plans.all_rows
@@ -97,7 +107,7 @@ def _solved(
             integrality=whole,
             bounds=Bounds(low, high),
             constraints=[total, *inside, *more],
-            options={"time_limit": TIME_LIMIT, "mip_rel_gap": 0.02},
+            options={"time_limit": TIME_LIMIT, "mip_rel_gap": missing},
         )
         if result.x is None:
             return None
