@@ -7,7 +7,6 @@ JOBS ?= 2
 # Linear algebra here is on small matrices: one BLAS thread per process is fastest and repeatable.
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
-export PYTHONDONTWRITEBYTECODE = 1
 
 # The programs that count how often a promise is broken; each writes CSVs and a page, with the command and the date.
 VALIDATIONS := $(shell grep -l '__main__' validation/*.py)

@@ -193,7 +193,7 @@ def _budgeted(seed):
 def test_efficiency_is_never_above_the_truth_whatever_is_held_and_spent():
     """The truth: the optimum for the budget that the counts spend, solved for anew with the information held."""
     tight = 0
-    for seed in range(42):
+    for seed in range(28):
         make, n_new, held = _budgeted(seed)
         design = cd.solve(make(n_new, held))
         for n, method in ((4, "auto"), (7, "ceil"), (12, "apportion")):
@@ -213,7 +213,7 @@ def test_efficiency_is_never_above_the_truth_whatever_is_held_and_spent():
             # The optimum solved for may be off by its tolerance.
             assert e.efficiency <= truth * (1 + 3e-6), (seed, n, method)
             tight += e.efficiency > 0.99 * truth
-    assert tight > 80
+    assert tight > 53
 
 
 @pytest.mark.parametrize("n", [3, 60_000])

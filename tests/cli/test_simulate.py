@@ -100,7 +100,7 @@ def test_a_budget_ends_with_a_guess(cli):
 
 def test_a_told_gap_takes_fewer_samples(cli):
     """The tilted arm is .12 behind; told, a run takes about 3.6 nats and not 4.9, a deviation of a run being half of that."""
-    words = (SETTING, "--algorithm", "martingale", "--replications", 30)
+    words = (SETTING, "--algorithm", "martingale", "--replications", 16)
     told, rest = (simulated(cli, *words, *more) for more in (("--smallest-gap", 0.12), ()))
     assert (told["smallest_gap"], rest["smallest_gap"]) == (0.12, None)
     assert told["algorithms"][0]["mean_samples"] < rest["algorithms"][0]["mean_samples"]

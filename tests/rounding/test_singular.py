@@ -47,11 +47,11 @@ def check(seed):
 
 
 def test_equals_enumeration_where_optima_may_be_singular():
-    outcomes = [check(seed) for seed in range(150)]
+    outcomes = [check(seed) for seed in range(80)]
     # All that can happen does.
-    assert outcomes.count("singular") > 15
-    assert outcomes.count("regular") > 40
-    assert outcomes.count("too few") > 15
+    assert outcomes.count("singular") > 4
+    assert outcomes.count("regular") > 20
+    assert outcomes.count("too few") > 8
 
 
 def test_the_best_counts_may_lie_outside_the_range_of_the_best_weights():

@@ -4,7 +4,7 @@ import pytest
 from adversarial import KINDS, judge
 
 # Fourteen problems, one of every kind, a test: the numbers of a full count, so that what fails here can be looked at there.
-SAMPLES = range(10)
+SAMPLES = range(6)
 
 
 @pytest.mark.parametrize("sample", SAMPLES)

@@ -72,6 +72,11 @@ def left_by_a_kill(folder: Path, seed: int = 0) -> tuple[Pair, list[Event]]:
         if child == 0:
             _tell(path, arms)
         time.sleep(rng.uniform(0.005, 0.05))
+        # In the middle of a commit its journal is there; on a busy machine the process may not have begun yet.
+        until = time.monotonic() + 2.0
+        while not journal_of(path).exists() and time.monotonic() < until:
+            time.sleep(1e-4)
+        time.sleep(rng.uniform(0.0, 2e-3))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         pair = None
