@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,8 @@ NEAR = 5.0
 IDLE, BELOW = 1e-6, 4.0
 # To what gap a sample of the arms is solved, and how often, with the targets that join.
 SAMPLED, SAMPLINGS = 0.02, 3
+# Working sets become half as large where a round has brought the gap to this share, down to one part in so many.
+FALL, FEWEST = 0.1, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +95,10 @@ def minimax_design_within(
     w, targets = _first(canonical, arms, prices, lower, upper, tuning)
     best = at = _priced(canonical, arms, w, targets, prices, lower, upper, tol)
     master_tol = MASTER_SHARE
+    least = tuning.per_coordinate * symmetric_dimension(canonical.rank)
+    size = most = max(tuning.minimax_most, least)
     for _ in range(tuning.rounds):
-        free = _free(at, lower, upper, canonical, tuning)
+        free = _free(at, lower, upper, size, tuning)
         low, high = np.where(free, lower, at.weights), np.where(free, upper, at.weights)
         members = at.joining
         assert members.weights is not None
@@ -119,6 +124,8 @@ def minimax_design_within(
         if found.gap > master_tol and at.joining.size == members.size and at.gap >= before.gap:
             break  # nothing is missing, and the master cannot be solved any better
         master_tol = max(MASTER_SHARE * min(at.gap, 1.0), FINAL_SHARE * tol)
+        # The nearer the optimum, the fewer arms have yet to move.
+        size = max(size // 2, most // FEWEST, least) if at.gap < FALL * before.gap else min(2 * size, most)
     return _design(canonical, best)
 
 
@@ -134,16 +141,16 @@ def _first(
     targets = WorkingSet(priced.index.take(worst), priced.vectors.take(worst, axis=0))
     targets = replace(targets, weights=1.0 / squared_norms(targets.vectors, 1))
     if w.size >= tuning.many:
+        found: _Sampled | None = None
         for _ in range(SAMPLINGS):
-            found = _by_sample(canonical, arms, targets, lower, upper, tuning)
+            found = _by_sample(canonical, arms, targets, lower, upper, found and found.weights, tuning)
             if found is None:
                 break
-            multipliers, root, factor = found
-            targets = replace(targets, weights=multipliers)
-            w = filled(squared_norms(arms @ root, canonical.problem.responses), lower, upper)[0]
-            level = float(squared_norms(targets.vectors @ factor, 1).max())
-            priced = prices.price(factor, level * (1.0 + SAMPLED))
-            joined = targets.joined_by(priced, violators(priced, level * (1.0 + SAMPLED), size, SAMPLED, factor))
+            targets = replace(targets, weights=found.multipliers)
+            w = filled(squared_norms(arms @ found.root, canonical.problem.responses), lower, upper)[0]
+            above = float(squared_norms(targets.vectors @ found.factor, 1).max()) * (1.0 + SAMPLED)
+            priced = prices.price(found.factor, above)
+            joined = targets.joined_by(priced, violators(priced, above, size, SAMPLED, found.factor))
             if joined.size == targets.size:
                 break
             targets = joined
@@ -160,30 +167,53 @@ def _even(lower: Floats, upper: Floats) -> Floats:
     return lower + min(max(share, 0.0), 1.0) * (upper - lower)
 
 
-def _by_sample(
-    canonical: Canonical, arms: Floats, targets: WorkingSet, lower: Floats, upper: Floats, tuning: BoundedTuning
-) -> tuple[Floats, Floats, Floats] | None:
-    """Multipliers of the targets, R with RR' = sum_v mu_v C t_v t_v'C and F with FF' = C, from every so manieth arm.
+class _Sampled(NamedTuple):
+    """Weights of the sample, multipliers of the targets, R with RR' = sum_v mu_v C t_v t_v'C, and F with FF' = C."""
 
-    Their bounds are as many times as wide, so that the best information is about that of all arms. None where they do not span.
+    weights: Floats
+    multipliers: Floats
+    root: Floats
+    factor: Floats
+
+
+def _by_sample(
+    canonical: Canonical,
+    arms: Floats,
+    targets: WorkingSet,
+    lower: Floats,
+    upper: Floats,
+    sampled: Floats | None,
+    tuning: BoundedTuning,
+) -> _Sampled | None:
+    """What every so manieth arm says, from weights of these to begin with; None where they do not span.
+
+    Their bounds are as many times as wide, so that the best information is about that of all arms.
     """
     assert targets.weights is not None
     n = lower.size
-    chosen = np.sort(np.random.default_rng(0).choice(n, tuning.sample, replace=False))
+    some = min(max(tuning.sample, tuning.sample_per_coordinate * symmetric_dimension(canonical.rank)), n)
+    chosen = np.sort(np.random.default_rng(0).choice(n, some, replace=False))
     rows = arms.take(rows_of_arms(chosen, canonical.problem.responses), axis=0)
-    low, high = lower[chosen], np.minimum(upper[chosen] * (n / tuning.sample), 1.0)
+    low, high = lower[chosen], np.minimum(upper[chosen] * (n / some), 1.0)
     if high.sum() < 1.0 or not high.sum() > low.sum():
         return None
     low = low * min(lower.sum() / max(float(low.sum()), 1e-300), 1.0 / max(float(low.sum()), 1e-300))
     low = np.minimum(low, high)
     try:
         found = minimax_within_bounds(
-            rows, targets.vectors, low, high, SAMPLED, prior=canonical.prior, start=(_even(low, high), targets.weights)
+            rows,
+            targets.vectors,
+            low,
+            high,
+            SAMPLED,
+            prior=canonical.prior,
+            start=(_even(low, high) if sampled is None else sampled, targets.weights),
         )
         factor = _factor(canonical, rows, found.weights)
     except np.linalg.LinAlgError:
         return None
-    return found.multipliers, _root(targets.vectors @ factor, found.multipliers, factor), factor
+    root = _root(targets.vectors @ factor, found.multipliers, factor)
+    return _Sampled(found.weights, found.multipliers, root, factor)
 
 
 def _root(images: Floats, multipliers: Floats, factor: Floats) -> Floats:
@@ -237,12 +267,11 @@ def _priced(
     return _Point(w, replace(targets, weights=mu), factor, q, vertex, price, value, max(gap, 0.0), worst.below, joining)
 
 
-def _free(at: _Point, lower: Floats, upper: Floats, canonical: Canonical, tuning: BoundedTuning) -> NDArray[np.bool_]:
+def _free(at: _Point, lower: Floats, upper: Floats, size: int, tuning: BoundedTuning) -> NDArray[np.bool_]:
     """The arms to solve for: all, or those that gain most by moving, those between their bounds, and those near the price."""
     w, n = at.weights, at.weights.size
     if n < tuning.many:
         return np.ones(n, dtype=bool)
-    size = max(tuning.minimax_least, tuning.per_coordinate * symmetric_dimension(canonical.rank))
     away = np.abs(at.q - at.price)
     worth = away * np.abs(at.vertex - w)
     free = np.zeros(n, dtype=bool)

@@ -66,9 +66,9 @@ class BoundedTuning:
     weights that are put on bounds are followed by a step of Newton's method.
 
     From so many as `many` arms on, working sets are worth their rounds, of which there are at most `rounds`. A set has
-    per_coordinate arms for each coordinate of a symmetric matrix, and at least `least` (minimax_least for the minimax, whose
-    systems grow with the arms no faster); starting: vertices that the start goes through; sample: arms from which a minimax
-    learns its first prices. A minimax master takes at most minimax_steps.
+    per_coordinate arms for each coordinate of a symmetric matrix, and at least `least`; starting: vertices that the start goes
+    through. Sets of a minimax begin with minimax_most arms and shrink with the gap, and its masters take at most minimax_steps;
+    it learns its first prices from `sample` arms, at least sample_per_coordinate for each coordinate.
     """
 
     dense: int = 2
@@ -82,8 +82,9 @@ class BoundedTuning:
     least: int = 600
     starting: int = 6
     minimax_steps: int = 60
-    sample: int = 4000
-    minimax_least: int = 4000
+    sample: int = 2000
+    sample_per_coordinate: int = 20
+    minimax_most: int = 4000
 
 
 TUNING = Tuning()

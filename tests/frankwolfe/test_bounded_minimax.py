@@ -106,7 +106,7 @@ def test_working_sets_find_the_optimum_of_all_arms_at_once(seed):
         limits |= {"prior_information": 10.0 * np.eye(3), "n_new": 100}
     problem = P.xy_allocation(X, Z, **limits) if seed == 2 else P.g_optimal(X, **limits)
     canonical = canonicalise(problem)
-    few = replace(BOUNDED, many=0, minimax_least=400, sample=500)
+    few = replace(BOUNDED, many=0, minimax_most=400, sample=500)
     by_sets, at_once = (
         judged(canonical, interior_point(canonical, tuning=tuning), prover(canonical), 1e-6)
         for tuning in (few, replace(BOUNDED, many=10**9))
