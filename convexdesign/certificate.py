@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from convexdesign.arms.groups import squared_norms
+from convexdesign.arms.monomial import inverse_of, times
 from convexdesign.criteria import Evaluation, oracle_of
 from convexdesign.deprecation import deprecated
 from convexdesign.dual_certificate import DualCertificate
 from convexdesign.evaluation import evaluate
 from convexdesign.problem import Canonical, Criterion, DesignProblem
-from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import UNIT, prior_form
 from convexdesign.roundoff import inner_product, value_error
 from convexdesign.typing import Floats, Indices
@@ -232,7 +232,7 @@ def _seen(canonical: Canonical, columns: Floats, blur: Floats) -> float:
     image = times(canonical.inverse, columns)
     with np.errstate(all="ignore"):
         try:
-            inverse = np.linalg.inv(image)
+            inverse = inverse_of(image)
         except np.linalg.LinAlgError:
             return np.inf
         return float(np.linalg.norm(times(blur[None], np.abs(canonical.inverse.T))[0] @ np.abs(inverse.T)))

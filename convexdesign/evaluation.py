@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from convexdesign.arms.groups import repeat_per_response
+from convexdesign.arms.monomial import column_sizes, times
 from convexdesign.criteria import Evaluation, oracle_of
 from convexdesign.criteria.evaluation import OUTSIDE_TOLERANCE
 from convexdesign.problem import Canonical
-from convexdesign.problem.monomial import column_sizes, times
 from convexdesign.typing import Floats
 
 __all__ = ["OUTSIDE_TOLERANCE", "Evaluation", "evaluate"]

@@ -20,10 +20,10 @@ from __future__ import annotations
 import numpy as np
 
 from convexdesign.arms.groups import repeat_per_response
+from convexdesign.arms.monomial import inverse_of, times
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner_product
 from convexdesign.problem import Canonical
-from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import UNIT, prior_form
 from convexdesign.typing import Floats
 
@@ -60,6 +60,8 @@ def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> Inverse:
     M = np.zeros_like(F) if problem.prior is None else problem.prior @ F
     cross, squared = np.zeros_like(G), np.zeros_like(G)
     support = np.flatnonzero(weights != 0)
+    # Blocks are summed up one by one.
+    sums = support.size // BLOCK + 2
     for start in range(0, support.size, BLOCK):
         part = support[start : start + BLOCK]
         rows = problem.arms.take(part)
@@ -69,16 +71,16 @@ def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> Inverse:
         M = M + times(Y.T, Z)
         E = g * times(np.abs(Y), size)
         # What a sum of squares rounds is charged to its terms.
-        cross += times(np.abs(Z).T, E + len(Y) * UNIT / 2.0 * np.abs(Z))
+        cross += times(np.abs(Z).T, E + (len(Y) + sums) * UNIT / 2.0 * np.abs(Z))
         squared += times(E.T, E)
         off += len(Y) * UNIT * float(np.vdot(Z, Z))
-    # Blocks are summed up one by one.
-    off += (support.size // BLOCK + 2) * UNIT * float(np.trace(G))
+    off += sums * UNIT * float(np.trace(G))
     G.ravel()[:: len(G) + 1] -= 1.0
     bulk = float(np.trace(squared))
     delta = float(np.linalg.norm(G)) + off + 2.1 * np.sqrt(bulk) + bulk
     entries = np.abs(G) + cross + cross.T + squared + held_off
-    entries += (support.size // BLOCK + 2) * UNIT
+    if problem.prior is not None:
+        entries += sums * UNIT
     row = g * float(np.linalg.norm(times(size.T, np.abs(M)))) * (1.0 + 2.0 * delta)
     return Inverse(M, delta * (1.0 + 2.0 * delta), row, entries)
 
@@ -95,11 +97,11 @@ def _by_entries(canonical: Canonical, at: Evaluation, inverse: Inverse, in_norms
     spectral = float(np.linalg.norm(inverse.entries))
     if not spectral < 0.5:
         return np.inf
-    N = inverse.entries @ np.linalg.inv(np.eye(k) - inverse.entries)
+    N = times(inverse.entries, inverse_of(np.eye(k) - inverse.entries))
 
     def errors(rows: Floats) -> Floats:
         z = np.abs(times(rows, F))
         e = inner_product(F.shape[0]) * times(np.abs(rows), np.abs(F))
-        return np.asarray(np.einsum("ij,ij->i", z + e, (z + e) @ N) + np.einsum("ij,ij->i", e, 2.0 * z + e))
+        return np.asarray(np.einsum("ij,ij->i", z + e, times(z + e, N)) + np.einsum("ij,ij->i", e, 2.0 * z + e))
 
     return oracle_of(canonical).error_by_entries(canonical, at, Rounded(N, errors), in_norms)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response, rows_of_arms, sum_per_arm
+from convexdesign.arms.monomial import times
 from convexdesign.typing import Floats, Indices
 
 __all__ = [
@@ -221,7 +222,7 @@ def quadratic_rows(rows: NDArray[Any], factor: Floats, origin: Floats | None = N
     step = block_rows(rows.shape[1])
     for start in range(0, out.size, step):
         block = rows[start : start + step]
-        image = (block if origin is None else block - origin) @ factor
+        image = times(block if origin is None else block - origin, factor)
         np.einsum("ij,ij->i", image, image, out=out[start : start + step])
     return sum_per_arm(out, responses)
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from convexdesign.arms.groups import are_groups
+from convexdesign.arms.monomial import times
 from convexdesign.balls import ball, ball_matrix, diagonal_products, down, midpoints, up
 from convexdesign.criteria.base import CriterionOracle, Found
 from convexdesign.criteria.enclosure import AS_GIVEN, EnclosedDesign, ExactProver, Proof, share
@@ -36,7 +38,6 @@ from convexdesign.dual_certificate import DualCertificate
 from convexdesign.errors import InputError
 from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.problem.compensated import in_two_parts
-from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
 
@@ -48,6 +49,7 @@ REGULAR = 1e10
 
 # Up to this share the rounding of a root of moments is not looked at more closely.
 NEGLIGIBLE = 1e-13
+_ROUNDING: WeakKeyDictionary[DesignProblem, Floats] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -193,9 +195,7 @@ def moments_error(problem: DesignProblem, factor: Floats) -> float:
     if problem.moments is not None:
         # |tr F'EF| <= sum_ij |E_ij| (|F||F|')_ij for E = M - LL' and the rounding of M.
         L, seen = problem.contrast_matrix, times(np.abs(factor), np.abs(factor).T)
-        E = np.abs(problem.moments - times(L, L.T)) + 2 * UNIT * np.abs(problem.moments)
-        E += inner_product(int(np.count_nonzero(L, axis=1).max(initial=0))) * times(np.abs(L), np.abs(L).T)
-        share = float(np.vdot(E, seen)) / whole**2
+        share = float(np.vdot(_rounding_of_moments(problem), seen)) / whole**2
         if share > NEGLIGIBLE:
             # With twice the digits, which takes long in many dimensions.
             high, low = in_two_parts(L, np.ascontiguousarray(L.T))
@@ -203,6 +203,18 @@ def moments_error(problem: DesignProblem, factor: Floats) -> float:
             share = min(share, float(np.vdot(E, seen)) / whole**2)
         return share
     return 0.0
+
+
+def _rounding_of_moments(problem: DesignProblem) -> Floats:
+    """Above |M - LL'| and the rounding of M, entry by entry; remembered, as every certificate of the problem asks."""
+    E = _ROUNDING.get(problem)
+    if E is None:
+        assert problem.moments is not None
+        L, size = problem.contrast_matrix, np.abs(problem.moments)
+        E = np.abs(problem.moments - times(L, L.T)) + 2 * UNIT * size
+        E += inner_product(int(np.count_nonzero(L, axis=1).max(initial=0))) * times(np.abs(L), np.abs(L).T)
+        _ROUNDING[problem] = E
+    return E
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response, sum_per_arm
+from convexdesign.arms.monomial import single_entries
 from convexdesign.certificate import certify, evaluate
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.smooth import SmoothForm
@@ -35,7 +36,6 @@ from convexdesign.frankwolfe.symmetric import coordinates, sum_per_pair, symmetr
 from convexdesign.frankwolfe.tuning import BOUNDED, BoundedTuning
 from convexdesign.outcome import Outcome, Report, Status
 from convexdesign.problem import Canonical
-from convexdesign.problem.monomial import single_entries
 from convexdesign.problem.shares import bounded_shares
 from convexdesign.trace import Trace
 from convexdesign.typing import Floats

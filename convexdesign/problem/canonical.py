@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arms.groups import repeat_per_response
+from convexdesign.arms.monomial import times
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.problem.compensated import product
 from convexdesign.problem.coordinates import (
@@ -27,7 +28,6 @@ from convexdesign.problem.coordinates import (
     leaving,
     span_of,
 )
-from convexdesign.problem.monomial import times
 from convexdesign.problem.prior_information import precise_prior_vectors, prior_vectors, spanning_prior_vectors
 from convexdesign.problem.problem import DesignProblem
 from convexdesign.problem.restated import as_given, lifted_map, precise_rows, restate

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from convexdesign.arms.monomial import column_sizes, single_entries, times
 from convexdesign.errors import SolverError
 from convexdesign.problem.exact_rank import rank_at_least
-from convexdesign.problem.monomial import column_sizes, single_entries, times
 from convexdesign.typing import Floats, Indices
 
 __all__ = [
@@ -181,7 +181,8 @@ def coarse_design(
     whitening = unwhitening = np.eye(r)
     length = np.linalg.norm(rows[held:].reshape(-1, responses * r), axis=1)
     nonzero = np.flatnonzero(length > 0)
-    weights = 1.0 / length[nonzero] ** 2
+    # Of as many arms as dimensions the best design is even.
+    weights = np.ones(r) if held == 0 and nonzero.size * responses == r else 1.0 / length[nonzero] ** 2
     own = nonzero if responses == 1 else (responses * nonzero[:, None] + np.arange(responses)).ravel()
     kept = np.concatenate([np.arange(held), held + own])
     current, ill = rows[kept], False

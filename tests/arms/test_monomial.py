@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import convexdesign as cd
+from convexdesign.arms.monomial import column_sizes, inverse_of, single_entries, times
 from convexdesign.problem.compensated import in_two_parts
 from convexdesign.problem.coordinates import span_of
-from convexdesign.problem.monomial import column_sizes, single_entries, times
 
 N = 160
 
@@ -30,6 +30,20 @@ def test_products_are_those_of_dense_matrices(empty):
         assert np.array_equal(times(first, second), first @ second)
     assert single_entries(B) is None
     assert np.array_equal(times(B, B), B @ B)
+    # What was made of single entries is remembered, and cannot change behind that memory.
+    product = times(A, monomial(4))
+    assert single_entries(product.copy())[1] == pytest.approx(single_entries(product)[1], abs=0)
+    with pytest.raises(ValueError, match="read-only"):
+        product[0, 0] = 1.0
+
+
+def test_inverses_are_those_of_dense_matrices():
+    A, B = monomial(0), np.random.default_rng(1).standard_normal((N, N))
+    assert inverse_of(A) == pytest.approx(np.linalg.inv(A), rel=1e-12)
+    assert np.array_equal(inverse_of(B), np.linalg.inv(B))
+    for singular in (monomial(0, empty=1), np.vstack([A[:-1], 2.0 * A[:1]])):
+        with pytest.raises(np.linalg.LinAlgError):
+            inverse_of(singular)
 
 
 def test_singular_values_are_the_lengths_of_columns():
