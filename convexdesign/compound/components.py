@@ -1,146 +1,194 @@
-"""Problems as information functions Phi of A: det^(1/d), or one over a trace of the inverse; many of a kind at once.
+"""Problems as information functions Phi of A; many of a form at once.
 
-For a concave, monotone function Phi, homogeneous of degree one, with gradient G at A, Phi(B) <= <G, B> with equality at A. So
-for all designs w', with a_j >= 0 of sum one, A_j = A0_j + sum_i w_i M_j(x_i), and g_j = G_j / Phi_j(A_j) the gradient of
-log Phi_j,
+With V_j and levels l_j such that Phi_j(B) <= exp(l_j) <V_jV_j', B> for every B >= 0 (`criteria.information`), a_j >= 0 of sum
+one, and A_j' = A0_j + sum_i w_i' M_j(x_i) for any design w',
 
-    sum_j a_j log(Phi_j(A_j') / Phi_j(A_j)) <= log( sum_j a_j <g_j, A0_j> + max_x sum_j a_j <g_j, M_j(x)> ),
+    sum_j a_j log Phi_j(A_j') <= sum_j a_j l_j + log( sum_j a_j <V_jV_j', A0_j> + max_x sum_j a_j <V_jV_j', M_j(x)> ),
 
-by concavity of the logarithm and since w' is a mixture. Here log det^(1/d) has g = A^-1 / d, -log tr(A^-1 M) has
-g = A^-1 M A^-1 / tr(A^-1 M), and -log det^(1/s) of S = K'A^-1 K, K of s columns, has
-g = A^-1 K S^-1 K'A^-1 / s. The same bounds min_j of the logarithms of efficiencies, for any multipliers a.
+by concavity of the logarithm and since w' is a mixture. Of a smooth Phi at A, VV' is the gradient of log Phi and l = log Phi;
+of the least of several functions any mean of theirs will do; of the least eigenvalue any matrix, with l = -log tr VV'. The same
+bounds min_j of the logarithms of efficiencies, for any multipliers a. Where nothing is held <V_jV_j', A_j> = 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from convexdesign.criteria import oracle_of
+from convexdesign.criteria.information import InformationForm, Inverses, State
+from convexdesign.problem import DesignProblem
+from convexdesign.problem.targets import Targets
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["UNIT", "Component", "ComponentGroup", "GroupState", "evaluated", "grouped"]
+__all__ = [
+    "Component",
+    "ComponentGroup",
+    "GroupState",
+    "component_of",
+    "curvature",
+    "evaluated",
+    "exact_values",
+    "grouped",
+    "more_targets",
+    "multipliers_moved",
+]
 
-UNIT = 2.0**-53
+# Targets are looked at all at once where they are no more than this, and so many more of the worst in each round.
+ALL_TARGETS, MORE_TARGETS = 64, 24
+# Targets with less than this share of the decision, and above the least by more, leave.
+IDLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """One information function: L (d, k) with M = LL' for -log tr(A^-1 M), or None for log det^(1/d); A0; log of the best.
+    """One information function of `form`, with its vectors L (d, k); A0; log of the best; of many targets where L is from."""
 
-    is_determinant: L is K, of log det(K'A^-1 K)^(-1/s).
-    """
-
-    d: int
-    L: Floats | None
-    held: Floats | None
+    form: InformationForm
+    L: Floats
+    held: Floats
     best: float = 0.0
-    is_determinant: bool = False
+    targets: Targets | None = None
+
+
+def component_of(problem: DesignProblem, best: float = 0.0) -> Component:
+    """The information function of a problem over a list."""
+    found = oracle_of(problem).information_form(problem)
+    assert found is not None
+    form, L = found
+    d = problem.arms.d
+    held = np.zeros((d, d)) if problem.prior is None else np.asarray(problem.prior)
+    if L is not None:
+        return Component(form, L, held, best)
+    sample = problem.arms.take(np.unique(np.linspace(0, problem.n_arms - 1, 200).astype(int)))
+    factor = np.linalg.pinv(np.linalg.qr(sample, mode="r"))
+    index, values = problem.targets.worst(factor, min(problem.targets.m, ALL_TARGETS))
+    own = problem.targets.take(index[values > 0])
+    return Component(form, own.T, held, best, problem.targets if problem.targets.m > ALL_TARGETS else None)
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentGroup:
-    """Components of one shape: their numbers (K,), L (K, d, k) or None, A0 (K, d, d), best (K,)."""
+    """Components of one form and shape: their numbers (K,), L (K, d, k), A0 (K, d, d), best (K,)."""
 
+    form: InformationForm
     numbers: Indices
-    d: int
-    L: Floats | None
+    L: Floats
     held: Floats
     best: Floats
-    is_determinant: bool = False
+
+    @property
+    def d(self) -> int:
+        """The number of coordinates."""
+        return self.L.shape[1]
 
 
-def grouped(components: list[Component]) -> list[ComponentGroup]:
-    """Components of the same shape together."""
-    shapes: dict[tuple[int, int, bool], list[int]] = {}
+def grouped(components: Sequence[Component]) -> list[ComponentGroup]:
+    """Components of the same form and shape together."""
+    shapes: dict[tuple[InformationForm, tuple[int, ...]], list[int]] = {}
     for k, c in enumerate(components):
-        shapes.setdefault((c.d, 0 if c.L is None else c.L.shape[1], c.is_determinant), []).append(k)
+        shapes.setdefault((c.form, c.L.shape), []).append(k)
     out = []
-    for (d, columns, is_determinant), numbers in shapes.items():
+    for (form, _), numbers in shapes.items():
         own = [components[k] for k in numbers]
-        L = np.stack([c.L for c in own if c.L is not None]) if columns else None
-        held = np.stack([np.zeros((d, d)) if c.held is None else c.held for c in own])
-        out.append(ComponentGroup(np.array(numbers), d, L, held, np.array([c.best for c in own]), is_determinant))
+        L, held = np.stack([c.L for c in own]), np.stack([c.held for c in own])
+        out.append(ComponentGroup(form, np.array(numbers), L, held, np.array([c.best for c in own])))
     return out
 
 
 @dataclass(frozen=True, eq=False)
 class GroupState:
-    """A group at weights: log Phi - best (K,), columns V (K, d, c) with <g, yy'> = |V'y|^2, A^-1, <g, A0>, rounding (K,)."""
+    """A group at weights.
+
+    values, exact, levels (K,): those of the form, less the logarithm of the best; columns V (K, d, c); held <VV', A0> (K,);
+    error (K,); half R (K, d, d) with R'R = A^-1; state: what the form keeps for its second derivatives, at its smoothing nu.
+    """
 
     values: Floats
+    exact: Floats
+    levels: Floats
     columns: Floats
-    inverse: Floats
     held: Floats
     error: Floats
+    half: Floats
+    state: State
+    nu: Floats
 
     def slopes(self, Y: Floats) -> Floats:
-        """The derivatives of log Phi by the weights of rows Y (K, n, d): (K, n)."""
+        """The derivatives of the values by the weights of rows Y (K, n, d): (K, n)."""
         return np.asarray(np.sum((Y @ self.columns) ** 2, axis=2))
 
 
-def evaluated(group: ComponentGroup, Y: Floats, w: Floats) -> GroupState | None:
+def evaluated(group: ComponentGroup, Y: Floats, w: Floats, nu: Floats | float = 1e-9) -> GroupState | None:
     """The group where row i of Y (K, n, d) has weight w_i; None where something wanted is not measured."""
-    A = np.swapaxes(Y, 1, 2) @ (w[:, None] * Y) + group.held
-    diagonal = np.einsum("kii->ki", A)
-    if not (diagonal > 0).all():
+    parts = Inverses.of(np.swapaxes(Y, 1, 2) @ (w[:, None] * Y) + group.held)
+    if parts is None:
         return None
-    scale = 1.0 / np.sqrt(diagonal)
+    smoothing = np.broadcast_to(np.asarray(nu, dtype=float), group.numbers.shape)
     try:
-        root = np.linalg.cholesky(A * scale[:, :, None] * scale[:, None, :])
+        found = group.form.at(parts, group.L, smoothing)
     except np.linalg.LinAlgError:
         return None
-    level = np.einsum("kii->ki", root)
-    if not (level.min(axis=1) > 1e-7 * level.max(axis=1)).all():
-        return None
-    plain = np.linalg.inv(root)
-    half = plain * scale[:, None, :]
-    inverse = np.swapaxes(half, 1, 2) @ half
-    condition = (np.linalg.norm(plain, axis=(1, 2)) * np.linalg.norm(root, axis=(1, 2))) ** 2
-    if group.L is None:
-        values = 2.0 * (np.log(level).sum(axis=1) - np.log(scale).sum(axis=1)) / group.d
-        columns = np.swapaxes(half, 1, 2) / np.sqrt(group.d)
-    elif group.is_determinant:
-        s, image = group.L.shape[2], inverse @ group.L
-        below = np.swapaxes(group.L, 1, 2) @ image
-        try:
-            inner = np.linalg.cholesky(below)
-        except np.linalg.LinAlgError:
-            return None
-        values = -2.0 * np.log(np.einsum("kii->ki", inner)).sum(axis=1) / s
-        columns = np.swapaxes(np.linalg.solve(inner, np.swapaxes(image, 1, 2)), 1, 2) / np.sqrt(s)
-    else:
-        image = inverse @ group.L
-        trace = np.sum(group.L * image, axis=(1, 2))
-        values, columns = -np.log(trace), image / np.sqrt(trace)[:, None, None]
-    held = np.sum(columns * (group.held @ columns), axis=(1, 2))
-    return GroupState(values - group.best, columns, inverse, held, 8 * group.d * UNIT * condition)
+    held = np.sum(found.columns * (group.held @ found.columns), axis=(1, 2))
+    exact, levels = found.exact - group.best, found.levels - group.best
+    return GroupState(
+        found.values - group.best, exact, levels, found.columns, held, found.error, parts.half, found, smoothing
+    )
 
 
 def curvature(group: ComponentGroup, state: GroupState, Y: Floats, share: Floats) -> Floats:
-    """sum_k share_k times the second derivatives of log Phi_k by the weights, (n, n).
+    """sum_k share_k times the second derivatives of the values by the weights, (n, n)."""
+    return group.form.curvature(state.state, Y, Y @ np.swapaxes(state.half, 1, 2), share, state.nu)
 
-    With z = A^-1/2 y and V'y the derivatives are products such as (z_i'z_j)^2 and z_i'z_j (V'y_i)'(V'y_j), which are inner
-    products of the entries of z_i z_i' and of z_i (V'y_i)': all of them are one product of matrices.
+
+def multipliers_moved(group: ComponentGroup, state: GroupState, Y: Floats, step: Floats) -> GroupState:
+    """The state with what proves the bound as it is, to first order, after a step of the weights."""
+    found = group.form.moved(state.state, Y, step, state.nu)
+    if found is None:
+        return state
+    levels, columns = found
+    held = np.sum(columns * (group.held @ columns), axis=(1, 2))
+    return replace(state, levels=levels - group.best, columns=columns, held=held)
+
+
+def exact_values(
+    components: Sequence[Component], groups: Sequence[ComponentGroup], states: Sequence[GroupState]
+) -> Floats:
+    """log Phi_j less that of the best, in their order: of all targets where those at hand are some of them."""
+    out = np.empty(len(components))
+    for group, state in zip(groups, states):
+        for place, k in enumerate(group.numbers):
+            out[k] = state.exact[place]
+            targets = components[k].targets
+            if targets is not None:
+                worst = float(targets.worst(state.half[place].T, 1)[1][0])
+                out[k] = min(out[k], -float(np.log(worst)) - components[k].best)
+    return out
+
+
+def more_targets(
+    components: Sequence[Component], groups: Sequence[ComponentGroup], states: Sequence[GroupState], room: float
+) -> tuple[list[Component], bool]:
+    """Components with the targets that decide: the worst of all come, those that decide nothing leave; whether any came.
+
+    room: how far, in logarithms, a target may be from the worst and still be one that may decide.
     """
-    z = Y @ np.linalg.cholesky(state.inverse)
-    if group.L is None:
-        return -gram(squares(z), share / group.d)
-    image = Y @ state.columns
-    mixed = (z[:, :, :, None] * image[:, :, None, :]).reshape(*z.shape[:2], -1)
-    if group.is_determinant:
-        return gram(squares(image), share * image.shape[2]) - 2.0 * gram(mixed, share)
-    own = np.sum(image**2, axis=2, keepdims=True)
-    return gram(own, share) - 2.0 * gram(mixed, share)
-
-
-def squares(z: Floats) -> Floats:
-    """The entries of zz' for the rows z of (K, n, d), each pair once, with the inner products of the matrices."""
-    j, i = np.tril_indices(z.shape[2])
-    return np.asarray(z[:, :, i] * z[:, :, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
-
-
-def gram(parts: Floats, share: Floats) -> Floats:
-    """sum_k share_k P_k P_k' for P (K, n, m) and share_k >= 0."""
-    flat = np.swapaxes(parts * np.sqrt(share)[:, None, None], 0, 1).reshape(parts.shape[1], -1)
-    return np.asarray(flat @ flat.T)
+    out, grew = list(components), False
+    for group, state in zip(groups, states):
+        for place, k in enumerate(group.numbers):
+            own = components[k]
+            if own.targets is None:
+                continue
+            index, values = own.targets.worst(state.half[place].T, MORE_TARGETS)
+            at_hand = np.exp(-state.state.exact[place])
+            new = own.targets.take(index[values > at_hand * (1.0 + room / 10.0)]).T
+            if not new.shape[1]:
+                continue
+            f = -np.log(np.sum((state.half[place] @ own.L) ** 2, axis=0))
+            omega = state.state.corners[1][place]
+            keep = (omega > IDLE) | (f < f.min() + 0.3)
+            out[k] = replace(own, L=np.hstack([own.L[:, keep], new]))
+            grew = True
+    return out, grew

@@ -78,7 +78,7 @@ def make_compound(problems: Sequence[Any], weights: ArrayLike | None, maximin: b
 
 
 def check(problem: DesignProblem, first: DesignProblem, k: int) -> None:
-    """The same arms and prices, and a criterion that is an information function with a gradient."""
+    """The same arms and prices, and a criterion that is an information function."""
     if problem.n_arms != first.n_arms:
         raise InputError(
             f"problem {k} has {problem.n_arms} arms, the first {first.n_arms}; all must be over the same arms"
@@ -90,11 +90,10 @@ def check(problem: DesignProblem, first: DesignProblem, k: int) -> None:
     own, other = (np.ones(1) if p.costs is None else np.asarray(p.costs) for p in (problem, first))
     if not np.array_equal(np.broadcast_to(own, problem.n_arms), np.broadcast_to(other, problem.n_arms)):
         raise InputError(f"problem {k} has other costs than the first; one design has one price for each arm")
-    oracle = oracle_of(problem)
-    smooth = oracle.has_corrective_step and oracle.smooth_form is not None
-    smooth = smooth or problem.criterion.logarithmic
-    if not smooth and not (problem.criterion.by_target and problem.targets.m == 1):
-        raise InputError(f"problem {k} is {problem.kind}; compound designs take D, D_s, A, I, average variance and c")
+    if oracle_of(problem).information_form(problem) is None:
+        raise InputError(
+            f"problem {k} is {problem.kind}; compound designs take D, D_s, A, I, average variance, c, E and worst variances"
+        )
 
 
 def shares(weights: ArrayLike | None, n: int) -> Floats:

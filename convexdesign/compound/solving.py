@@ -10,13 +10,22 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arguments import real
-from convexdesign.compound.ascent import best_weights, values_of
-from convexdesign.compound.components import UNIT, Component, ComponentGroup, GroupState, evaluated, grouped
+from convexdesign.compound.ascent import best_weights, in_order
+from convexdesign.compound.components import (
+    ComponentGroup,
+    GroupState,
+    component_of,
+    evaluated,
+    exact_values,
+    grouped,
+    more_targets,
+)
 from convexdesign.compound.design import CompoundDesign
 from convexdesign.compound.problem import CompoundProblem
 from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem import DesignProblem
+from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["solve_compound"]
@@ -49,19 +58,6 @@ def solve_compound(
     return design
 
 
-def component_of(problem: DesignProblem, best: float = 0.0) -> Component:
-    """The information function of a problem over a list."""
-    if problem.criterion.on_range:
-        L = None
-    elif not problem.criterion.by_target:
-        L = np.asarray(problem.contrast_matrix, dtype=float)
-    else:
-        L = problem.targets.take(np.array([0])).T
-    return Component(
-        problem.arms.d, L, problem.prior, best, problem.criterion.logarithmic and not problem.criterion.on_range
-    )
-
-
 def best_of(problem: DesignProblem, tol: float) -> float:
     """An upper bound on log Phi of the best design for one problem alone, proven."""
     from convexdesign.solving import solve
@@ -69,46 +65,44 @@ def best_of(problem: DesignProblem, tol: float) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         design = solve(problem, tol=min(tol / 10, 1e-7))
-    bound = design.bound
-    if problem.criterion.on_range:
-        return bound / problem.arms.d
-    if problem.criterion.logarithmic:
-        return bound / problem.contrast_matrix.shape[1]
-    return -float(np.log(bound))
+    own = component_of(problem)
+    return own.form.logarithm(design.bound, own.L)
 
 
 def solve_over_arms(problem: CompoundProblem, tol: float, deadline: float) -> CompoundDesign:
     """Weights on a list of arms: the best on a few, and those in which the sensitivity is too large, in turn."""
     started = time.perf_counter()
     listed: Sequence[DesignProblem] = problem.problems
-    groups = grouped([component_of(p, best_of(p, tol) if problem.is_maximin else 0.0) for p in listed])
+    components = [component_of(p, best_of(p, tol) if problem.is_maximin else 0.0) for p in listed]
     n = listed[0].n_arms
     chosen = np.arange(n) if n <= FIRST_ARMS else first_arms(listed, np.random.default_rng(0))
     w = np.full(len(chosen), 1.0 / len(chosen))
     best: tuple[float, Any] = (np.inf, None)
     last, first = 1e-6, 1e-2
     for _ in range(ROUNDS):
+        groups = grouped(components)
         rows = [np.stack([listed[k].arms.take(chosen) for k in group.numbers]) for group in groups]
         spans(groups, rows)
-        w, a = best_weights(groups, rows, problem.weights, w, last, first)
-        states = [state for g, Y in zip(groups, rows) if (state := evaluated(g, Y, w)) is not None]
+        w, a, states = best_weights(groups, rows, problem.weights, w, last, first)
         phi = sensitivities(groups, states, listed, a, n)
         if problem.is_maximin:
             near = np.union1d(chosen, np.argsort(-phi, kind="stable")[:NEAREST])
             a = better_multipliers(groups, states, listed, a, near)
             phi = sensitivities(groups, states, listed, a, n)
-        gap, value, bound = judged(problem, groups, states, a, float(phi.max()))
+        f = exact_values(components, groups, states)
+        gap, value, bound = judged(problem, groups, states, f, a, float(phi.max()))
         if gap < best[0]:
             weights = np.zeros(n)
             weights[chosen] = w
-            best = (gap, (weights, value, bound, a, values_of(groups, states)))
+            best = (gap, (weights, value, bound, a, f))
         if gap <= tol or time.perf_counter() > deadline:
             break
+        components, grew = more_targets(components, groups, states, gap)
         # An arm below the largest sensitivity has weight for the barrier's sake alone.
         keep = (w > 1e-3 / len(w)) | (phi[chosen] > 1.0 - 10.0 * last * len(w))
         new = np.argsort(-phi, kind="stable")[:ADDED]
         new = new[(phi[new] > 1.0 + tol / 10) & ~np.isin(new, chosen)]
-        if not len(new):
+        if not len(new) and not grew:
             if last <= LAST:
                 break
             last = max(last * 1e-2, LAST)
@@ -119,9 +113,6 @@ def solve_over_arms(problem: CompoundProblem, tol: float, deadline: float) -> Co
     weights, value, bound, a, f = best[1]
     weights = np.where(weights > 1e-12, weights, 0.0)
     ended = Status.TIME_LIMIT if time.perf_counter() > deadline else Status.STALLED
-    bests = np.empty(len(f))
-    for group in groups:
-        bests[group.numbers] = group.best
     return CompoundDesign(
         problem,
         weights / weights.sum(),
@@ -130,7 +121,7 @@ def solve_over_arms(problem: CompoundProblem, tol: float, deadline: float) -> Co
         best[0],
         a,
         np.exp(f) if problem.is_maximin else np.empty(0),
-        f + bests,
+        f + np.array([own.best for own in components]),
         Status.CERTIFIED if best[0] <= tol else ended,
         Stats("interior point on a working set", seconds=time.perf_counter() - started),
     )
@@ -160,7 +151,7 @@ def better_multipliers(
     for group, state in zip(groups, states):
         for place, k in enumerate(group.numbers):
             J[k] = np.sum((problems[k].arms.take(near) @ state.columns[place]) ** 2, axis=1) + state.held[place]
-    return least_bound(J, values_of(groups, states), a)
+    return least_bound(J, in_order(groups, [state.levels for state in states]), a)
 
 
 def least_bound(J: Floats, f: Floats, a: Floats) -> Floats:
@@ -189,18 +180,27 @@ def least_bound(J: Floats, f: Floats, a: Floats) -> Floats:
 
 
 def judged(
-    problem: CompoundProblem, groups: Sequence[ComponentGroup], states: Sequence[GroupState], a: Floats, most: float
+    problem: CompoundProblem,
+    groups: Sequence[ComponentGroup],
+    states: Sequence[GroupState],
+    f: Floats,
+    a: Floats,
+    most: float,
 ) -> tuple[float, float, float]:
-    """The gap, the value and the bound, from the largest sensitivity; rounding of the values is charged."""
-    f = values_of(groups, states)
+    """The gap, the value and the bound, from the values f and the largest sensitivity; rounding of the values is charged."""
+    levels = in_order(groups, [state.levels for state in states])
     error = max(float(state.error.max()) for state in states)
-    room = float(np.log(most)) + 2.0 * error + 64 * UNIT * (1.0 + float(np.abs(a * f).sum()))
+    room = float(np.log(most)) + 2.0 * error + 64 * UNIT * (1.0 + float(np.abs(a * levels).sum()))
+    value, above = value_and_room(f, a, problem.weights, float(a @ levels) + room)
     if problem.is_maximin:
-        worst = float(f.min())
-        above = max(float(a @ f) + room - worst, 0.0)
-        return float(np.expm1(above)), float(np.exp(worst)), float(np.exp(min(worst + above, 0.0)))
-    value = float(a @ f)
-    return float(np.expm1(max(room, 0.0))), value, value + max(room, 0.0)
+        return float(np.expm1(above)), float(np.exp(value)), float(np.exp(min(value + above, 0.0)))
+    return float(np.expm1(above)), value, value + above
+
+
+def value_and_room(f: Floats, a: Floats, weights: Floats | None, bound: float) -> tuple[float, float]:
+    """The value of log Phi_j = f, and how far the bound is above it: of their mean by the weights, or of the least."""
+    value = float(f.min()) if weights is None else float(a @ f)
+    return value, max(bound - value, 0.0)
 
 
 def first_arms(problems: Sequence[DesignProblem], rng: np.random.Generator) -> Indices:

@@ -30,6 +30,7 @@ from convexdesign.criteria.exchange import (
     span,
 )
 from convexdesign.criteria.formulation import Formulation
+from convexdesign.criteria.information import Averaged, InformationForm
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import aligned, completed
 from convexdesign.criteria.smooth import CorrectiveSteps
@@ -42,6 +43,8 @@ from convexdesign.problem.prior_information import UNIT
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["AverageForm", "AverageOracle", "AverageVariance"]
+
+FORM = Averaged()
 
 # Below this condition a system may be solved for all vectors at once.
 REGULAR = 1e10
@@ -134,6 +137,9 @@ class AverageOracle(CriterionOracle):
                 lambda n, _: program_size("average", n, r, columns=k),
             )
         }
+
+    def information_form(self, problem: DesignProblem) -> tuple[InformationForm, Floats | None] | None:
+        return FORM, np.asarray(problem.contrast_matrix, dtype=float)
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return AverageVariance(canonical.contrast_matrix @ canonical.contrast_matrix.T)

@@ -30,6 +30,7 @@ from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
+from convexdesign.criteria.information import InformationForm
 from convexdesign.criteria.sensitivities import Sensitivities
 from convexdesign.criteria.smooth import CorrectiveSteps, SmoothForm
 from convexdesign.dual_certificate import DualCertificate
@@ -168,6 +169,15 @@ class CriterionOracle(ABC):
     @property
     def has_corrective_step(self) -> bool:
         return type(self).corrective_step is not CriterionOracle.corrective_step
+
+    # ------------------------------------------------------------------ several problems at once
+
+    def information_form(self, problem: DesignProblem) -> tuple[InformationForm, Floats | None] | None:
+        """The information function that the criterion is, and its vectors L (d, k), or None for those of the targets.
+
+        None where its logarithm cannot be added to those of others.
+        """
+        return None
 
     # ------------------------------------------------------------------ rounding
 

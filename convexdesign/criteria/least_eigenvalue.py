@@ -21,14 +21,17 @@ from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof, 
 from convexdesign.criteria.evaluation import Evaluation, Inverse, inner_product
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
+from convexdesign.criteria.information import Eigenvalue, InformationForm
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import Sensitivities
 from convexdesign.criteria.worst_target import Minimax, SphereTargets
 from convexdesign.dual_certificate import DualCertificate
-from convexdesign.problem import Canonical, Criterion
+from convexdesign.problem import Canonical, Criterion, DesignProblem
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["LeastEigenvalueOracle"]
+
+FORM = Eigenvalue()
 
 
 class LeastEigenvalueOracle(CriterionOracle):
@@ -91,6 +94,9 @@ class LeastEigenvalueOracle(CriterionOracle):
                 lambda U, _, W: least_eigenvalue(U, metric, prior, W, k), lambda n, _: program_size("least", n, r)
             )
         }
+
+    def information_form(self, problem: DesignProblem) -> tuple[InformationForm, Floats | None] | None:
+        return FORM, np.asarray(problem.contrast_matrix)
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Minimax(SphereTargets(canonical.contrast_matrix))

@@ -34,6 +34,7 @@ from convexdesign.criteria.exchange import (
     span,
 )
 from convexdesign.criteria.formulation import Formulation
+from convexdesign.criteria.information import Determinant, InformationForm, Interest
 from convexdesign.criteria.program_size import program_size
 from convexdesign.criteria.sensitivities import completed
 from convexdesign.criteria.side_by_side import determinants_side_by_side
@@ -49,6 +50,7 @@ __all__ = ["InterestForm", "InterestOracle", "LogDetForm", "LogDetOracle", "Volu
 
 # A change of log det beyond this says nothing any more.
 HOPELESS = 0.1
+DETERMINANT, INTEREST = Determinant(), Interest()
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,9 @@ class LogDetOracle(_LogDeterminant):
 
         return {"log-det": log_det_formulation(canonical, log_det)}
 
+    def information_form(self, problem: DesignProblem) -> tuple[InformationForm, Floats | None] | None:
+        return DETERMINANT, np.eye(problem.arms.d)
+
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Volume(np.eye(canonical.rank))
 
@@ -252,6 +257,9 @@ class InterestOracle(_LogDeterminant):
                 lambda n, _: program_size("interest", n, r, columns=s),
             )
         }
+
+    def information_form(self, problem: DesignProblem) -> tuple[InformationForm, Floats | None] | None:
+        return INTEREST, np.asarray(problem.contrast_matrix, dtype=float)
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Volume(canonical.contrast_matrix)

@@ -23,6 +23,7 @@ from convexdesign.criteria.enclosure import EnclosedDesign, ExactProver, Proof, 
 from convexdesign.criteria.evaluation import Evaluation, Inverse, Rounded, inner_product
 from convexdesign.criteria.exchange import MatrixCriterion
 from convexdesign.criteria.formulation import Formulation
+from convexdesign.criteria.information import Averaged, InformationForm, Worst
 from convexdesign.criteria.log_det import log_det_formulation
 from convexdesign.criteria.matrix_game import MixedStrategies, matrix_game
 from convexdesign.criteria.program_size import ProgramSize, program_size
@@ -50,6 +51,8 @@ MOST_TARGETS = 400
 SDP_RANK = 14
 SDP_PREFERRED_RANK = 10
 SDP_PREFERRED_ARMS = 150
+
+ONE, SEVERAL = Averaged(), Worst()
 
 
 class MinimaxOracle(CriterionOracle):
@@ -158,6 +161,11 @@ class MinimaxOracle(CriterionOracle):
         if rank <= SDP_PREFERRED_RANK and n > SDP_PREFERRED_ARMS:
             cones = ("sdp", "socp", "dual-socp")
         return tuple(name for name in cones if name in names)
+
+    def information_form(self, problem: DesignProblem) -> tuple[InformationForm, Floats | None] | None:
+        if self.numbered(problem) == 1:
+            return ONE, problem.targets.take(np.zeros(1, dtype=np.int64)).T
+        return SEVERAL, None
 
     def of_matrix(self, canonical: Canonical) -> MatrixCriterion:
         return Minimax(TransformedTargets(canonical.problem.targets, canonical.basis))

@@ -749,8 +749,8 @@ class DesignProblem:
         Parameters
         ----------
         problems : sequence of DesignProblem
-            D-, A-, I-, c-optimal or average variance, all over the same list of arms. Phi_j is det^(1/d), or one over
-            the variance.
+            D-, D_s-, A-, I-, c-, E-optimal, average variance, or worst variances (G, XY, level sets, explicit targets), all
+            over the same list of arms or one region. Phi_j is det^(1/d), one over the variance, or the least eigenvalue.
         weights : array_like, optional
             The a_j, positive, divided by their sum; equal by default.
 

@@ -26,7 +26,7 @@ from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.region import Region
 from convexdesign.regions.search import apart
 from convexdesign.regions.theta_branch import ThetaBranch, at_theta
-from convexdesign.regions.together import RegionCompoundDesign, RegionCompoundProblem, solve_together
+from convexdesign.regions.together import RegionCompoundDesign, RegionCompoundProblem, form_of, solve_together
 from convexdesign.regions.uncertain import UncertainCurve, UncertainModel
 from convexdesign.typing import Floats
 
@@ -130,7 +130,11 @@ class ThetaBoxCurve(Continuum):
             )
         check_curve_over_box(self.model.model, self.model.box, self.region)
         problem = ThetaBoxProblem(self, kind, rest)
-        _ = problem.centre
+        if form_of(problem.centre).has_corners:
+            raise InputError(
+                f"{kind} is the least of several functions, whose corners the proof over a box of parameters does not bound; "
+                "there D, D_s, A, c and average variance are known: give at() a list of values"
+            )
         return problem
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from convexdesign.compound.solving import component_of
+from convexdesign.compound.components import component_of
 from convexdesign.regions.branch import forms, scaled
 from convexdesign.regions.generalised import GlmModel, NonlinearCurve, NonlinearModel
 from convexdesign.regions.intervals import UNIT, Interval, Jet
@@ -61,8 +61,8 @@ class ThetaBranch:
         self.prior = np.zeros((self.d, self.d))
         if problem.prior is not None and problem.n_new is not None:
             self.prior = problem.prior / problem.n_new
-        self.is_determinant = component.is_determinant
-        self.L = None if component.L is None else aim_of(problem)
+        self.is_determinant = component.form.is_determinant
+        self.L = None if problem.kind == "d_optimal" else aim_of(problem)
 
     # ------------------------------------------------------------ in floating point
 

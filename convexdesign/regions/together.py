@@ -1,9 +1,9 @@
 """Several problems over one region at once: compound, maximin, and the mean information of uncertain parameters.
 
-The certificate is that of `compound`: with gradients g_j of log Phi_j at the design, columns V_j with <g_j, yy'> = |V_j'y|^2,
-and any a_j >= 0 of sum one, no design is better than by the logarithm of
+The certificate is that of `compound`: with vectors V_j and levels l_j of the information functions, and any a_j >= 0 of sum
+one, no design has more than sum_j a_j l_j and the logarithm of
 
-    sum_j a_j <g_j, A0_j> + max over the region of phi(x) = sum_j a_j sum_k s_jk omega_jk(x) |V_j'h_j(x)|^2,
+    sum_j a_j <V_jV_j', A0_j> + max over the region of phi(x) = sum_j a_j sum_k s_jk omega_jk(x) |V_j'h_j(x)|^2,
 
 where a problem may be a mixture of parameter values k with shares s_jk. For polynomial models with one price phi is a
 polynomial over it, bounded by sums of squares; all other phi by interval branch and bound, where values of the parameters that
@@ -21,11 +21,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexdesign.arguments import real
-from convexdesign.compound.ascent import best_weights, values_of
-from convexdesign.compound.components import UNIT, ComponentGroup, GroupState, evaluated, grouped
+from convexdesign.compound.ascent import best_weights, in_order
+from convexdesign.compound.components import (
+    Component,
+    ComponentGroup,
+    GroupState,
+    component_of,
+    evaluated,
+    exact_values,
+    grouped,
+    more_targets,
+)
 from convexdesign.compound.design import facts_of_each
 from convexdesign.compound.problem import shares
-from convexdesign.compound.solving import component_of, least_bound
+from convexdesign.compound.solving import least_bound, value_and_room
+from convexdesign.criteria.information import InformationForm, compressed
 from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem.continuum import ContinuumProblem
@@ -33,6 +43,7 @@ from convexdesign.regions.design import table_of_settings
 from convexdesign.regions.everywhere import prove_everywhere
 from convexdesign.regions.exchange import Search
 from convexdesign.regions.generalised import GlmCurve, GlmModel
+from convexdesign.regions.intervals import UNIT
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.search import apart, clusters
 from convexdesign.regions.sensitivities import SumBranch, SumProver, Term
@@ -44,7 +55,18 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionCompoundDesign", "RegionCompoundProblem", "mixture_problem", "solve_together", "together"]
 
-KINDS = ("d_optimal", "ds_optimal", "a_optimal", "i_optimal", "average_variance", "c_optimal")
+KINDS = (
+    "d_optimal",
+    "ds_optimal",
+    "a_optimal",
+    "i_optimal",
+    "average_variance",
+    "c_optimal",
+    "e_optimal",
+    "DesignProblem",
+    "xy_allocation",
+    "level_set_allocation",
+)
 ROUNDS = 60
 FIRST = 80
 LAST = 1e-12
@@ -362,16 +384,22 @@ class TogetherSearch(Search):
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """Weights on a list of settings, the state of every group there, multipliers, and the largest phi that is known."""
+    """Weights on a list of settings with log Phi of each problem there, and what proves the bound.
+
+    groups, states, multipliers: the vectors of phi with their levels, of these weights or of others near them; most: the
+    largest phi that is known; error: what values and levels may be off by.
+    """
 
     where: Indices
     x: Floats
     weights: Floats
+    values: Floats
     multipliers: Floats
+    groups: list[ComponentGroup]
     states: list[GroupState]
+    error: float
     most: float
     gap: float
-    value: float
 
 
 class Together:
@@ -387,9 +415,9 @@ class Together:
         # What is subtracted: of the least log Phi what makes it comparable between coordinates.
         best = -self.shifts if problem.is_maximin else 0.0 * self.shifts
         if problem.is_maximin and problem.standard:
-            alone = [best_alone(p, tol, self.share_of_time(len(firsts) - k)) for k, p in enumerate(firsts)]
-            best = np.array(alone) - self.shifts
-        self.groups = grouped([component_of(p.finite(where, sample), b) for p, b in zip(firsts, best)])
+            each = [best_alone(p, tol, self.share_of_time(len(firsts) - k)) for k, p in enumerate(firsts)]
+            best = np.array(each) - self.shifts
+        self.components = [component_of(p.finite(where, sample), b) for p, b in zip(firsts, best)]
 
     def share_of_time(self, left: int) -> float | None:
         """Seconds for one of so many problems that are still to be solved alone, and the joint one after them."""
@@ -397,59 +425,73 @@ class Together:
             return None
         return max(self.deadline - time.perf_counter(), 0.1) / (left + 1)
 
-    def rows(self, where: Indices, x: Floats) -> list[Floats]:
-        """Rows of every group, (K, n, d)."""
-        every: list[Floats] = [np.empty((0, 0))] * len(self.problem.mixtures)
+    def rows(self, groups: Sequence[ComponentGroup], where: Indices, x: Floats) -> tuple[list[Floats], Floats]:
+        """Rows of every group, (K, n, d); and for every component the largest factor of a row of h."""
+        every: list[Floats] = [np.empty((0, 0))] * len(self.components)
+        most = np.ones(len(self.components))
         for family in self.search.families:
             h, size = family.at(where, x)
             for place, k in enumerate(family.numbers):
-                every[k] = h * np.sqrt(size[:, place])[:, None]
-        return [np.stack([every[k] for k in group.numbers]) for group in self.groups]
+                every[k], most[k] = h * np.sqrt(size[:, place])[:, None], np.sqrt(size[:, place].max())
+        return [np.stack([every[k] for k in group.numbers]) for group in groups], most
+
+    def rounding(self, groups: Sequence[ComponentGroup], states: Sequence[GroupState], most: Floats) -> float:
+        """By how much log Phi may be off: in its arithmetic, and since rows h are rounded, |A^-1/2 dA A^-1/2| <= 2 e + e^2."""
+        worst = max(float(state.error.max()) for state in states)
+        for group, state in zip(groups, states):
+            for place, k in enumerate(group.numbers):
+                frame = self.problem.mixtures[k].problems[0].frame
+                off = np.max([frame.rows_error(piece) for piece in range(len(frame.H))], axis=0)
+                e = float(most[k] * np.linalg.norm(np.abs(state.half[place]) @ off))
+                worst = max(worst, float(state.error[place]) + 2.0 * e + e * e)
+        return worst
 
     def at(self, where: Indices, x: Floats, start: Floats, last: float, first: float = 1e-3) -> Reached:
         """The best weights on these settings."""
-        rows = self.rows(where, x)
-        spans(self.groups, rows)
-        w, a = best_weights(self.groups, rows, self.problem.weights, start, last, max(last, first))
-        states = [state for group, Y in zip(self.groups, rows) if (state := evaluated(group, Y, w)) is not None]
+        groups = grouped(self.components)
+        rows, most = self.rows(groups, where, x)
+        spans(groups, rows)
+        w, a, states = best_weights(groups, rows, self.problem.weights, start, last, max(last, first))
         if self.problem.is_maximin:
             J = np.empty((len(a), len(x)))
-            for group, state, Y in zip(self.groups, states, rows):
+            for group, state, Y in zip(groups, states, rows):
                 J[group.numbers] = state.slopes(Y) + state.held[:, None]
-            a = least_bound(J, values_of(self.groups, states), a)
-        self.set_columns(states, a)
-        gap, value, _ = self.judged(states, a, 1.0)
-        return Reached(where, x, w, a, states, 1.0, gap, value)
+            a = least_bound(J, in_order(groups, [state.levels for state in states]), a)
+        values, error = exact_values(self.components, groups, states), self.rounding(groups, states, most)
+        return self.with_most(Reached(where, x, w, values, a, groups, states, error, 1.0, np.inf), 1.0)
 
-    def set_columns(self, states: Sequence[GroupState], a: Floats) -> None:
+    def with_most(self, reached: Reached, most: float) -> Reached:
+        """With a largest phi, and the gap that it makes."""
+        return replace(reached, most=most, gap=self.judged(reached, most)[0])
+
+    def set_columns(self, reached: Reached) -> None:
         """The vectors of phi."""
-        columns: list[Floats] = [np.empty((0, 0))] * len(self.problem.mixtures)
-        for group, state in zip(self.groups, states):
+        columns: list[Floats] = [np.empty((0, 0))] * len(self.components)
+        for group, state in zip(reached.groups, reached.states):
+            few = compressed(state.columns)
             for place, k in enumerate(group.numbers):
-                columns[k] = np.sqrt(a[k]) * state.columns[place]
+                columns[k] = np.sqrt(reached.multipliers[k]) * few[place]
         self.search.columns = columns
 
-    def judged(self, states: Sequence[GroupState], a: Floats, most: float) -> tuple[float, float, float]:
+    def judged(self, reached: Reached, most: float) -> tuple[float, float, float]:
         """The gap, the value and the bound where phi is at most `most`; rounding is charged."""
-        f = values_of(self.groups, states)
-        held = sum(float(a[group.numbers] @ state.held) for group, state in zip(self.groups, states))
-        error = max(float(state.error.max()) for state in states)
-        room = float(np.log(most + held)) + 4.0 * error + 64 * UNIT * (1.0 + float(np.abs(a * f).sum()))
-        if self.problem.is_maximin:
-            worst = float(f.min())
-            above = max(float(a @ f) + room - worst, 0.0)
-            if not self.problem.standard:
-                return float(np.expm1(above)), worst, worst + above
-            return float(np.expm1(above)), float(np.exp(worst)), float(np.exp(min(worst + above, 0.0)))
-        value = float(a @ (f + self.shifts))
-        return float(np.expm1(max(room, 0.0))), value, value + max(room, 0.0)
+        a = reached.multipliers
+        levels = in_order(reached.groups, [state.levels for state in reached.states])
+        held = float(a @ in_order(reached.groups, [state.held for state in reached.states]))
+        room = float(np.log(most + held)) + 4.0 * reached.error + 64 * UNIT * (1.0 + float(np.abs(a * levels).sum()))
+        value, above = value_and_room(reached.values, a, self.problem.weights, float(a @ levels) + room)
+        gap = float(np.expm1(above))
+        if not self.problem.is_maximin:
+            value += float(a @ self.shifts)
+        elif self.problem.standard:
+            return gap, float(np.exp(value)), float(np.exp(min(value + above, 0.0)))
+        return gap, value, value + above
 
     def looked_at(self, reached: Reached) -> tuple[Reached, Indices, Floats, Floats]:
         """With the largest phi that a search finds."""
-        self.set_columns(reached.states, reached.multipliers)
+        self.set_columns(reached)
         where, x, height = self.search.peaks(reached.where, reached.x, reached.weights)
-        gap = self.judged(reached.states, reached.multipliers, float(height[0]))[0]
-        return replace(reached, most=float(height[0]), gap=gap), where, x, height
+        return self.with_most(reached, float(height[0])), where, x, height
 
     def refined(self, reached: Reached, missed: tuple[Indices, Floats] | None) -> Reached:
         """Settings where phi is too large are added until there are none."""
@@ -467,6 +509,7 @@ class Together:
                 parts_where.append(missed[0])
                 parts_x.append(missed[1])
                 missed = None
+            self.components, _ = more_targets(self.components, reached.groups, reached.states, reached.gap)
             every_where, every_x = np.concatenate(parts_where), np.vstack(parts_x)
             start = np.append(reached.weights[keep], np.full(len(every_x) - int(keep.sum()), 1e-3))
             first = apart(np.column_stack([2.0 * every_where, self.search.frame.scaled(every_x)]), 1e-7)
@@ -494,7 +537,7 @@ class Together:
                 continue
             if fewer.gap <= allowed:
                 return fewer
-        self.set_columns(reached.states, reached.multipliers)
+        self.set_columns(reached)
         return reached
 
     def without_negligible(self, reached: Reached) -> Reached:
@@ -504,23 +547,25 @@ class Together:
             return reached
         where, x, weights = reached.where[keep], reached.x[keep], reached.weights[keep]
         weights = weights / weights.sum()
-        states = [evaluated(group, Y, weights) for group, Y in zip(self.groups, self.rows(where, x))]
+        rows, most = self.rows(reached.groups, where, x)
+        states = [evaluated(group, Y, weights) for group, Y in zip(reached.groups, rows)]
         known = [state for state in states if state is not None]
         if len(known) < len(states):
             return reached
-        gap, value, _ = self.judged(known, reached.multipliers, reached.most)
-        fewer = Reached(where, x, weights, reached.multipliers, known, reached.most, gap, value)
-        return self.looked_at(fewer)[0]
+        # What proves the bound stays as it is: of corners the shares are those of the weights before.
+        values, error = exact_values(self.components, reached.groups, known), self.rounding(reached.groups, known, most)
+        fewer = replace(reached, where=where, x=x, weights=weights, values=values, error=max(error, reached.error))
+        return self.with_most(fewer, reached.most)
 
     def proven(self, reached: Reached) -> tuple[float, tuple[Indices, Floats] | None]:
         """The proven upper bound on phi, and settings that refute the tolerance."""
-        self.set_columns(reached.states, reached.multipliers)
+        self.set_columns(reached)
         firsts = [problem for mixture in self.problem.mixtures for problem in mixture.problems]
         plain = all(p.is_polynomial and p.price == firsts[0].price for p in firsts)
         prover = SumProver(self.search.terms()) if plain else None
 
         def enough(most: float) -> bool:
-            return self.judged(reached.states, reached.multipliers, most)[0] <= self.tol
+            return self.judged(reached, most)[0] <= self.tol
 
         # The search knows the vectors of each problem itself.
         none = np.empty((0, self.search.frame.d))
@@ -542,12 +587,20 @@ def best_alone(problem: RegionProblem, tol: float, time_limit: float | None) -> 
 
 
 def logarithm(problem: RegionProblem, value: float) -> float:
-    """log Phi: a logarithm of a determinant for each parameter, or minus that of a variance."""
-    if problem.kind == "d_optimal":
-        return float(value) / problem.curve.d
-    if problem.kind == "ds_optimal":
-        return float(value) / int(problem.fields["interest"].shape[1])
-    return -float(np.log(value))
+    """log Phi: a logarithm of a determinant for each parameter, minus that of a variance, or that of the least eigenvalue."""
+    own = alone(problem)
+    return own.form.logarithm(value, own.L)
+
+
+def form_of(problem: RegionProblem) -> InformationForm:
+    """What its criterion is among information functions."""
+    return alone(problem).form
+
+
+def alone(problem: RegionProblem) -> Component:
+    """Its information function, over a few settings."""
+    x = problem.search().starts[0][: 4 * problem.curve.d]
+    return component_of(problem.finite(np.zeros(len(x), dtype=np.intp), x))
 
 
 def spans(groups: Sequence[ComponentGroup], rows: Sequence[Floats]) -> None:
@@ -576,7 +629,9 @@ def solve_together(
     starts = solver.search.starts
     where = np.concatenate([np.full(len(x), piece) for piece, x in enumerate(starts)])
     x = np.vstack(starts)
-    few = np.sort(np.random.default_rng(0).permutation(len(x))[: max(FIRST, 4 * max(g.d for g in solver.groups))])
+    few = np.sort(
+        np.random.default_rng(0).permutation(len(x))[: max(FIRST, 4 * max(len(own.L) for own in solver.components))]
+    )
     reached = solver.at(where[few], x[few], np.full(len(few), 1.0 / len(few)), 1e-4)
     missed: tuple[Indices, Floats] | None = None
     best: RegionCompoundDesign | None = None
@@ -630,12 +685,9 @@ def solve_expected(problem: RegionCompoundProblem, **options: Any) -> RegionComp
 def joint_design(solver: Together, reached: Reached, most: float, started: float) -> RegionCompoundDesign:
     """The design that is handed back, in the order of its coordinates."""
     problem = solver.problem
-    gap, value, bound = solver.judged(reached.states, reached.multipliers, most)
+    gap, value, bound = solver.judged(reached, most)
     order = np.lexsort([*reached.x.T[::-1], reached.where])
-    f = values_of(solver.groups, reached.states)
-    bests = np.empty(len(f))
-    for group in solver.groups:
-        bests[group.numbers] = group.best
+    f, bests = reached.values, np.array([own.best for own in solver.components])
     plain = all(p.is_polynomial for mixture in problem.mixtures for p in mixture.problems)
     ended = Status.TIME_LIMIT if time.perf_counter() > solver.deadline else Status.STALLED
     return RegionCompoundDesign(

@@ -58,21 +58,25 @@ def random_problems(seed, n=60):
         d = int(rng.integers(2, 5))
         arms = rng.normal(size=(n, d)) * rng.uniform(0.1, 10, size=d)
         noise = rng.uniform(0.5, 2, size=n)
-        kind = (k + seed) % 3
-        if kind == 0:
-            made.append((arms, noise, None, D.d_optimal(arms, noise_variance=noise)))
-        elif kind == 1:
-            made.append((arms, noise, np.eye(d), D.a_optimal(arms, noise_variance=noise)))
-        else:
-            c = rng.normal(size=d)
-            made.append((arms, noise, np.outer(c, c), D.c_optimal(arms, c, noise_variance=noise)))
+        c, V = rng.normal(size=d), rng.normal(size=(7, d))
+        kind, problem = (
+            ("det", D.d_optimal(arms, noise_variance=noise)),
+            ("least", D.e_optimal(arms, noise_variance=noise)),
+            (c[None, :], D.c_optimal(arms, c, noise_variance=noise)),
+            (V, D(arms, V, noise_variance=noise)),
+            ("trace", D.a_optimal(arms, noise_variance=noise)),
+        )[(k + seed) % 5]
+        made.append((arms, noise, kind, problem))
     return made, rng
 
 
-def log_phi(arms, noise, M, w):
+def log_phi(arms, noise, kind, w):
+    """log det / d, log of the least eigenvalue, minus that of the trace of the inverse or of the worst target's variance."""
     A = information(arms / np.sqrt(noise)[:, None], w)
-    d = len(A)
-    return np.linalg.slogdet(A)[1] / d if M is None else -np.log(np.trace(np.linalg.solve(A, M)))
+    if isinstance(kind, np.ndarray):
+        return -np.log(np.sum(kind.T * np.linalg.solve(A, kind.T), axis=0).max())
+    sizes = np.linalg.eigvalsh(A)
+    return {"det": np.log(sizes).mean(), "least": np.log(sizes[0]), "trace": -np.log(np.sum(1 / sizes))}[kind]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -99,12 +103,80 @@ def test_no_design_is_better_than_the_bound(seed):
         assert np.exp(other - best).min() <= worst.bound * (1 + 1e-6)
 
 
-def test_information_held_is_counted():
+def test_information_held_and_costs_are_counted():
     rng = np.random.default_rng(3)
     arms, held = rng.normal(size=(30, 3)), np.diag([5.0, 1.0, 0.1])
-    one = cd.solve(D.d_optimal(arms, prior_information=held, n_new=2))
-    design = solved(D.compound([D.d_optimal(arms, prior_information=held, n_new=2)]))
-    assert design.value == pytest.approx(one.value / 3, abs=1e-6)
+    common = {"prior_information": held, "n_new": 2, "costs": rng.uniform(1, 3, size=30)}
+    assert solved(D.compound([D.d_optimal(arms, **common)])).value == pytest.approx(
+        cd.solve(D.d_optimal(arms, **common)).value / 3, abs=1e-6
+    )
+    for problem, sign in ((D.e_optimal(arms, **common), 1), (D.g_optimal(arms, **common), -1)):
+        assert solved(D.compound([problem])).value == pytest.approx(sign * np.log(cd.solve(problem).value), abs=2e-6)
+    assert solved(D.maximin([D.e_optimal(arms, **common)])).value == pytest.approx(1.0, abs=2e-6)
+
+
+@pytest.mark.parametrize("share", [0.4, 0.7])
+def test_the_least_eigenvalue_and_the_determinant_of_two_axes(share):
+    # Arms e1 and 2 e2 with weights w, 1 - w: eigenvalues w and 4(1 - w), and the mean of logarithms is largest at
+    # w = (1 + share)/2 as long as w is the smaller of the two, w <= 4/5, which is where it stays beyond.
+    arms = np.diag([1.0, 2.0])
+    w = min((1 + share) / 2, 0.8)
+    design = solved(D.compound([D.e_optimal(arms), D.d_optimal(arms)], [share, 1 - share]))
+    np.testing.assert_allclose(design.weights, [w, 1 - w], atol=1e-5)
+    assert design.value == pytest.approx(share * np.log(w) + (1 - share) / 2 * np.log(4 * w * (1 - w)), abs=1e-6)
+    scaled = solved(D.compound([D.e_optimal(50 * arms), D.d_optimal(0.01 * arms)], [share, 1 - share]))
+    np.testing.assert_allclose(scaled.weights, design.weights, atol=1e-5)
+    shift = share * np.log(50**2) + (1 - share) * np.log(0.01**2)
+    assert scaled.value == pytest.approx(design.value + shift, abs=1e-6)
+
+
+def program(X, c, V, best=None):
+    """max over w of the mean logarithm of det^(1/d), 1/tr A^-1, 1/c'A^-1c, 1/max v'A^-1v and lam_min, or of the least ratio.
+
+    u <= 1/v'A^-1v is [[A, uv], [uv', u]] >= 0, and u <= 1/tr A^-1 is [[A, uI], [uI, Z]] >= 0 with tr Z <= u.
+    """
+    import cvxpy as cp
+
+    n, d = X.shape
+    w, u, Z = cp.Variable(n, nonneg=True), cp.Variable(4, nonneg=True), cp.Variable((d, d), symmetric=True)
+    A = X.T @ cp.diag(w) @ X
+    limits = [cp.sum(w) == 1, cp.trace(Z) <= u[0], A - u[3] * np.eye(d) >> 0]
+    limits.append(cp.bmat([[A, u[0] * np.eye(d)], [u[0] * np.eye(d), Z]]) >> 0)
+    for k, v in [(1, c), *((2, v) for v in V)]:
+        side = cp.reshape(u[k] * v, (d, 1), order="C")
+        limits.append(cp.bmat([[A, side], [side.T, cp.reshape(u[k], (1, 1), order="C")]]) >> 0)
+    logs = cp.hstack([cp.log_det(A) / d, cp.log(u)])
+    goal = cp.sum(logs) / 5 if best is None else cp.min(logs - best)
+    return float(cp.Problem(cp.Maximize(goal), limits).solve(solver="CLARABEL"))
+
+
+def test_a_conic_program_has_the_same_optimum():
+    rng = np.random.default_rng(12)
+    X, c, V = rng.normal(size=(25, 3)), rng.normal(size=3), rng.normal(size=(4, 3))
+    problems = [D.d_optimal(X), D.a_optimal(X), D.c_optimal(X, c), D(X, V), D.e_optimal(X)]
+    assert solved(D.compound(problems)).value == pytest.approx(program(X, c, V), abs=2e-6)
+    worst = solved(D.maximin(problems))
+    best = np.array([log_phi(X, np.ones(25), kind, cd.solve(p, tol=1e-8).weights) for kind, p in zip(
+        ("det", "trace", c[None, :], V, "least"), problems
+    )])  # fmt: skip
+    assert worst.value == pytest.approx(np.exp(program(X, c, V, best)), rel=2e-6)
+
+
+def test_many_targets_are_generated_and_all_of_them_judged():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 4))
+    design = solved(D.maximin([D.e_optimal(X), D.xy_allocation(X, items=X[:60])]))
+    A = information(X, design.weights)
+    pairs = (X[:60, None, :] - X[None, :60, :]).reshape(-1, 4)
+    worst = np.einsum("ij,ij->i", pairs, np.linalg.solve(A, pairs.T).T).max()
+    np.testing.assert_allclose(design.values, [np.log(np.linalg.eigvalsh(A)[0]), -np.log(worst)], atol=1e-9)
+    # The equivalence theorem of the bound, from what the design says: no other design has more than it.
+    for _ in range(200):
+        w = design.weights * rng.lognormal(0, 0.05, size=400)
+        A = information(X, w / w.sum())
+        own = -np.log(np.einsum("ij,ij->i", pairs, np.linalg.solve(A, pairs.T).T).max())
+        other = np.array([np.log(np.linalg.eigvalsh(A)[0]), own])
+        assert np.exp(other - design.values + np.log(design.efficiencies)).min() <= design.bound + 1e-9
 
 
 def test_a_prior_of_many_parameter_values_on_many_arms():
@@ -126,7 +198,7 @@ BAD = {
     "no list": (lambda: D.compound(D.d_optimal(QUADRATIC)), "a list of problems"),
     "no problem": (lambda: D.compound([1]), "problem 0 is of type int"),
     "other arms": (lambda: D.maximin([D.d_optimal(QUADRATIC), D.d_optimal(np.eye(2))]), "problem 1 has 2 arms"),
-    "criterion": (lambda: D.maximin([D.e_optimal(QUADRATIC)]), "take D, D_s, A"),
+    "criterion": (lambda: D.maximin([D.phi2_optimal(QUADRATIC)]), "take D, D_s, A"),
     "weights": (lambda: D.compound([D.d_optimal(QUADRATIC)], [1, 2]), "weights has the shape"),
     "zero": (lambda: D.compound([D.d_optimal(QUADRATIC)] * 2, [1, 0]), "positive weights"),
     "constraints": (lambda: D.compound([D.d_optimal(QUADRATIC, max_weight=0.5)]), "constraints on the weights"),

@@ -9,6 +9,7 @@ import convexdesign as cd
 from convexdesign.certificate import vector_bound
 from convexdesign.criteria import TABLE, oracle_of
 from convexdesign.criteria.exchange import inverse_factor
+from convexdesign.criteria.information import Inverses
 from convexdesign.criteria.worst_target import SphereTargets
 from convexdesign.dual_certificate import DualCertificate
 from convexdesign.evaluation import evaluate
@@ -224,3 +225,55 @@ def test_the_value_in_doubles_lies_in_the_enclosure(name):
     if not canonical.problem.is_kiefer_wolfowitz:
         assert proof.bound == pytest.approx(bound, rel=1e-9, abs=1e-9)
     assert 0.0 < proof.efficiency <= 1.0
+
+
+def information_function(problem):
+    """Its form, and the vectors that it is taken on, of all targets where they decide."""
+    form, L = oracle_of(problem).information_form(problem)
+    if L is None:
+        index, values = problem.targets.worst(np.eye(D), problem.targets.m)
+        L = problem.targets.take(index[values > 0]).T
+    return form, L
+
+
+@each_kind
+def test_information_functions_are_concave_bounded_by_their_vectors_and_smooth(kind):
+    """log Phi(B) <= level + log <VV', B>, the derivatives against differences, and log Phi(cA) = log Phi(A) + log c."""
+    problem = stated(kind)
+    if oracle_of(problem).information_form(problem) is None:
+        pytest.skip("no information function")
+    form, L = information_function(problem)
+    Y, rng = problem.arms.take(np.arange(N)), np.random.default_rng(3)
+
+    def at(w, nu=1e-2):
+        parts = Inverses.of((Y.T @ (w[:, None] * Y))[None])
+        return parts, form.at(parts, L[None], np.array([nu]))
+
+    w, step = random_weights(2), 1e-5
+    parts, state = at(w)
+    canonical = canonicalise(problem)
+    assert state.exact[0] == pytest.approx(form.logarithm(evaluate(canonical, w).value, L), abs=1e-9)
+    assert at(3.0 * w)[1].exact[0] == pytest.approx(state.exact[0] + np.log(3.0), abs=1e-9)
+    assert at(3.0 * w)[1].values[0] == pytest.approx(state.values[0] + np.log(3.0), abs=1e-9)
+    V = state.columns[0]
+    for _ in range(50):
+        other = rng.dirichlet(np.full(N, 0.7))
+        B = Y.T @ (other[:, None] * Y)
+        found = Inverses.of(B[None])
+        if found is not None:
+            exact = form.at(found, L[None], np.array([1e-9])).exact[0]
+            assert exact <= state.levels[0] + np.log(np.trace(V.T @ B @ V)) + 1e-9
+    moves = step * np.eye(N)
+    slopes = [(at(w + e)[1].values[0] - at(w - e)[1].values[0]) / (2 * step) for e in moves]
+    np.testing.assert_allclose(np.sum((Y @ V) ** 2, axis=1), slopes, rtol=1e-5, atol=1e-7)
+    z = (Y @ parts.half[0].T)[None]
+    bend = form.curvature(state, Y[None], z, np.ones(1), np.array([1e-2]))
+    around = [np.sum((Y @ at(w + e)[1].columns[0]) ** 2 - (Y @ at(w - e)[1].columns[0]) ** 2, axis=1) for e in moves]
+    np.testing.assert_allclose(bend, np.array(around) / (2 * step), rtol=1e-4, atol=1e-4 * np.abs(bend).max())
+    assert np.linalg.eigvalsh(bend)[-1] <= 1e-9 * np.abs(bend).max()
+    moved = form.moved(state, Y[None], 1e-3 * w * rng.standard_normal(N), np.array([1e-2]))
+    if moved is not None:
+        other = rng.dirichlet(np.ones(N))
+        B = Y.T @ (other[:, None] * Y)
+        exact = form.at(Inverses.of(B[None]), L[None], np.array([1e-9])).exact[0]
+        assert exact <= moved[0][0] + np.log(np.sum(moved[1][0] * (B @ moved[1][0]))) + 1e-9

@@ -28,12 +28,22 @@ def test_the_least_efficiency_of_d_and_of_the_slope():
     np.testing.assert_allclose(design.points["x"], [-1, 0, 1], atol=1e-3)
 
 
+def test_the_worst_combination_and_its_least_favourable_direction_have_one_design():
+    # Pukelsheim and Studden (1993): the E-optimal design is that for the coefficients of the Chebyshev polynomial.
+    curve = line(3)
+    design = solved(D.maximin([D.e_optimal(curve), D.c_optimal(curve, [0, -3, 0, 4])]))
+    assert design.value == pytest.approx(1.0, abs=2e-6)
+    np.testing.assert_allclose(design.points["x"], [-1, -0.5, 0.5, 1], atol=1e-4)
+
+
 def test_one_problem_is_itself():
     curve = line(3, 2.0, 5.0)
     for problem, value in (
         (D.d_optimal(curve), cd.solve(D.d_optimal(curve)).value / 4),
         (D.ds_optimal(curve, ["x**3"]), cd.solve(D.ds_optimal(curve, ["x**3"])).value),
         (D.a_optimal(curve), -np.log(cd.solve(D.a_optimal(curve)).value)),
+        (D.e_optimal(line(3)), -np.log(25)),
+        (D(curve, {"x": [1.0, 6.0]}), -np.log(cd.solve(D(curve, {"x": [1.0, 6.0]})).value)),
     ):
         assert solved(D.compound([problem])).value == pytest.approx(value, abs=2e-6)
 
@@ -67,12 +77,16 @@ def test_a_list_fine_enough_has_the_same_optimum():
     region = cd.Region.box(x0=(-1, 1), x1=(-1, 1)) & cd.Region.where("x0 + x1 <= 1")
     first = quadratic(2).over(region)
     second = cd.Model.formula("1 + x0 + x1 + x0:x1").over(region)
-    design = solved(D.compound([D.d_optimal(first), D.a_optimal(second)], weights=[2, 1]))
+
+    def compound(one, other):
+        return D.compound([D.d_optimal(one), D.a_optimal(other), D.e_optimal(one)], weights=[2, 1, 2])
+
+    design = solved(compound(first, second))
     grid = np.linspace(-1, 1, 41)
     a, b = (t.ravel() for t in np.meshgrid(grid, grid))
     inside = a + b <= 1 + 1e-9
     table = {"x0": a[inside], "x1": b[inside]}
-    listed = cd.solve(D.compound([D.d_optimal(first.at(table)), D.a_optimal(second.at(table))], weights=[2, 1]))
+    listed = cd.solve(compound(first.at(table), second.at(table)))
     assert listed.value <= design.bound + 1e-9
     assert listed.value == pytest.approx(design.value, abs=1e-3)
 
@@ -91,6 +105,19 @@ def test_a_bayesian_design_for_a_logistic_curve():
 
 
 THETAS = np.array([[0, 0.5], [0, 1.0], [0, 2.0], [1, 1.0]])
+
+
+def test_the_least_eigenvalue_at_uncertain_parameters():
+    curve = cd.Model.glm("1 + x", theta=[0, 1], link="logit").at(THETAS).over(INTERVAL)
+    worst = solved(D.e_optimal(curve, over="worst"))
+    mean = solved(D.e_optimal(curve, over="information"))
+    logs = [np.log(np.linalg.eigvalsh(information(worst, theta))[0]) for theta in THETAS]
+    np.testing.assert_allclose(worst.values, logs, atol=1e-9)
+    together = sum(information(mean, theta) for theta in THETAS) / len(THETAS)
+    assert mean.value == pytest.approx(np.log(np.linalg.eigvalsh(together)[0]), abs=1e-9)
+    for k in (np.argmin(worst.efficiencies), np.argmax(worst.efficiencies)):
+        own = cd.solve(D.e_optimal(curve.model.models[k].over(INTERVAL)))
+        assert worst.efficiencies[k] == pytest.approx(np.exp(logs[k]) / own.value, rel=3e-6)
 
 
 def information(design, theta):
@@ -136,7 +163,13 @@ def test_an_uncertain_mean_formula():
 BAD = {
     "regions": (lambda: D.compound([D.d_optimal(line(2)), D.d_optimal(line(2, 0, 1))]), "another region"),
     "lists": (lambda: D.compound([D.d_optimal(line(2)), D.d_optimal(np.eye(3))]), "not over a region"),
-    "kind": (lambda: D.maximin([D.e_optimal(line(2))]), "problem 0 is e_optimal"),
+    "box": (
+        lambda: D.e_optimal(
+            cd.Model.glm("1 + x", [0, 1], "logit").at(cd.Region.box(a=(0, 1), b=(1, 2))).over(INTERVAL)
+        ),
+        "the least of several functions",
+    ),
+    "kind": (lambda: D.maximin([D.g_optimal(line(2))]), "problem 0 is g_optimal"),
     "costs": (lambda: D.compound([D.d_optimal(line(2)), D.d_optimal(line(2), costs="2 + x")]), "other costs"),
     "nested": (lambda: D.compound([D.compound([D.d_optimal(line(2))])]), "cannot be compounded"),
     "linear": (lambda: cd.Model.polynomial("x", 2).at([[1, 2, 3]]), "glm and nonlinear"),
