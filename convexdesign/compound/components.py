@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from convexdesign.criteria import oracle_of
-from convexdesign.criteria.information import InformationForm, Inverses, State
+from convexdesign.criteria.information import InformationForm, InformationState, Inverses
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.targets import Targets
 from convexdesign.typing import Floats, Indices
@@ -113,7 +113,7 @@ class GroupState:
     held: Floats
     error: Floats
     half: Floats
-    state: State
+    state: InformationState
     nu: Floats
 
     def slopes(self, Y: Floats) -> Floats:

@@ -33,9 +33,9 @@ __all__ = [
     "Determinant",
     "Eigenvalue",
     "InformationForm",
+    "InformationState",
     "Interest",
     "Inverses",
-    "State",
     "Worst",
     "gram",
     "slack",
@@ -78,7 +78,7 @@ class Inverses:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class InformationState:
     """K functions of one form at K matrices.
 
     values (K,): what solvers climb; exact (K,): log Phi; levels (K,) and columns V (K, d, c): the bound; error (K,): by how
@@ -106,17 +106,17 @@ class InformationForm(ABC):
         """log Phi from the criterion's value."""
 
     @abstractmethod
-    def at(self, parts: Inverses, L: Floats, nu: Floats) -> State:
+    def at(self, parts: Inverses, L: Floats, nu: Floats) -> InformationState:
         """At matrices, for L (K, d, k) and the smoothing nu (K,)."""
 
     @abstractmethod
-    def curvature(self, state: State, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
+    def curvature(self, state: InformationState, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
         """sum_k share_k times the second derivatives of values_k by the weights of rows Y (K, n, d), (n, n).
 
         z: A^-1/2 y. The derivatives are inner products of z_i z_i', z_i (V'y_i)' and the like: products of matrices.
         """
 
-    def moved(self, state: State, Y: Floats, step: Floats, nu: Floats) -> tuple[Floats, Floats] | None:
+    def moved(self, state: InformationState, Y: Floats, step: Floats, nu: Floats) -> tuple[Floats, Floats] | None:
         """Levels and columns, to first order, after a step of the weights (n,); None where they are as good as they are.
 
         Shares of corners change by a whole for changes of A of the order of nu: more finely than doubles tell weights apart.
@@ -132,12 +132,12 @@ class Determinant(InformationForm):
     def logarithm(self, value: float, L: Floats) -> float:
         return float(value) / len(L)
 
-    def at(self, parts: Inverses, L: Floats, nu: Floats) -> State:
+    def at(self, parts: Inverses, L: Floats, nu: Floats) -> InformationState:
         d = L.shape[1]
         values = parts.log_det / d
-        return State(values, values, values, np.swapaxes(parts.half, 1, 2) / np.sqrt(d), parts.error)
+        return InformationState(values, values, values, np.swapaxes(parts.half, 1, 2) / np.sqrt(d), parts.error)
 
-    def curvature(self, state: State, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
+    def curvature(self, state: InformationState, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
         return -gram(squares(z), share / z.shape[2])
 
 
@@ -149,14 +149,14 @@ class Interest(InformationForm):
     def logarithm(self, value: float, L: Floats) -> float:
         return float(value) / L.shape[1]
 
-    def at(self, parts: Inverses, L: Floats, nu: Floats) -> State:
+    def at(self, parts: Inverses, L: Floats, nu: Floats) -> InformationState:
         s, image = L.shape[2], parts.inverse @ L
         inner = np.linalg.cholesky(np.swapaxes(L, 1, 2) @ image)
         values = -2.0 * np.log(np.einsum("kii->ki", inner)).sum(axis=1) / s
         columns = np.swapaxes(np.linalg.solve(inner, np.swapaxes(image, 1, 2)), 1, 2) / np.sqrt(s)
-        return State(values, values, values, columns, parts.error)
+        return InformationState(values, values, values, columns, parts.error)
 
-    def curvature(self, state: State, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
+    def curvature(self, state: InformationState, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
         image = Y @ state.columns
         return gram(squares(image), share * image.shape[2]) - 2.0 * gram(products(z, image), share)
 
@@ -167,13 +167,13 @@ class Averaged(InformationForm):
     def logarithm(self, value: float, L: Floats) -> float:
         return -float(np.log(value))
 
-    def at(self, parts: Inverses, L: Floats, nu: Floats) -> State:
+    def at(self, parts: Inverses, L: Floats, nu: Floats) -> InformationState:
         image = parts.inverse @ L
         trace = np.sum(L * image, axis=(1, 2))
         values = -np.log(trace)
-        return State(values, values, values, image / np.sqrt(trace)[:, None, None], parts.error)
+        return InformationState(values, values, values, image / np.sqrt(trace)[:, None, None], parts.error)
 
-    def curvature(self, state: State, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
+    def curvature(self, state: InformationState, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
         image = Y @ state.columns
         own = np.sum(image**2, axis=2, keepdims=True)
         return gram(own, share) - 2.0 * gram(products(z, image), share)
@@ -187,7 +187,7 @@ class Worst(InformationForm):
     def logarithm(self, value: float, L: Floats) -> float:
         return -float(np.log(value))
 
-    def at(self, parts: Inverses, L: Floats, nu: Floats) -> State:
+    def at(self, parts: Inverses, L: Floats, nu: Floats) -> InformationState:
         image = parts.inverse @ L
         variance = np.sum(L * image, axis=1)
         f = -np.log(variance)
@@ -200,9 +200,9 @@ class Worst(InformationForm):
         omega /= omega.sum(axis=1, keepdims=True)
         each = image / np.sqrt(variance)[:, None, :]
         columns = each * np.sqrt(omega)[:, None, :]
-        return State(values, least, np.sum(omega * f, axis=1), columns, parts.error, (each, omega))
+        return InformationState(values, least, np.sum(omega * f, axis=1), columns, parts.error, (each, omega))
 
-    def curvature(self, state: State, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
+    def curvature(self, state: InformationState, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
         each, omega = state.corners
         J = (Y @ each) ** 2
         K = J * omega[:, None, :]
@@ -212,7 +212,7 @@ class Worst(InformationForm):
         smooth = gram(J * np.sqrt(omega)[:, None, :], share) - 2.0 * gram(products(z, image), share)
         return smooth - gram(apart, share / nu)
 
-    def moved(self, state: State, Y: Floats, step: Floats, nu: Floats) -> tuple[Floats, Floats] | None:
+    def moved(self, state: InformationState, Y: Floats, step: Floats, nu: Floats) -> tuple[Floats, Floats] | None:
         each, omega = state.corners
         change = np.einsum("n,knm->km", step, (Y @ each) ** 2)
         s = np.sum(omega**2 * change, axis=1) / np.sum(omega**2, axis=1)
@@ -230,7 +230,7 @@ class Eigenvalue(InformationForm):
     def logarithm(self, value: float, L: Floats) -> float:
         return float(np.log(value))
 
-    def at(self, parts: Inverses, L: Floats, nu: Floats) -> State:
+    def at(self, parts: Inverses, L: Floats, nu: Floats) -> InformationState:
         size, U = np.linalg.eigh(parts.A)
         error = 8 * size.shape[1] * UNIT * size[:, -1] / np.maximum(size[:, 0], 1e-300)
         size = np.maximum(size, 1e-300)
@@ -246,9 +246,9 @@ class Eigenvalue(InformationForm):
         # Exact for the columns as they are: lam_min(B) tr VV' <= <VV', B>.
         levels = -np.log(np.sum(columns**2, axis=(1, 2)))
         delta = above * size[:, :1]
-        return State(values, np.log(size[:, 0]), levels, columns, error, (U, delta, below * size[:, 0]))
+        return InformationState(values, np.log(size[:, 0]), levels, columns, error, (U, delta, below * size[:, 0]))
 
-    def curvature(self, state: State, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
+    def curvature(self, state: InformationState, Y: Floats, z: Floats, share: Floats, nu: Floats) -> Floats:
         U, delta, x = state.corners
         own = (Y @ U) / np.sqrt(delta)[:, None, :]
         j, i = np.tril_indices(U.shape[1], -1)
@@ -260,7 +260,7 @@ class Eigenvalue(InformationForm):
         straight = along * np.sqrt(norm * total / (norm + total))
         return -gram(np.concatenate([across, D - along * e, straight], axis=2), share * nu)
 
-    def moved(self, state: State, Y: Floats, step: Floats, nu: Floats) -> tuple[Floats, Floats] | None:
+    def moved(self, state: InformationState, Y: Floats, step: Floats, nu: Floats) -> tuple[Floats, Floats] | None:
         U, delta, x = state.corners
         image = Y @ U
         change = np.swapaxes(image, 1, 2) @ (step[:, None] * image)

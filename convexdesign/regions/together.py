@@ -35,7 +35,7 @@ from convexdesign.compound.components import (
 from convexdesign.compound.design import facts_of_each
 from convexdesign.compound.problem import shares
 from convexdesign.compound.solving import least_bound, value_and_room
-from convexdesign.criteria.information import InformationForm, compressed
+from convexdesign.criteria.information import InformationForm, compressed, squares
 from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem.continuum import ContinuumProblem
@@ -48,6 +48,7 @@ from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.search import apart, clusters
 from convexdesign.regions.sensitivities import SumBranch, SumProver, Term
 from convexdesign.result_table import ResultTable
+from convexdesign.rounding.sparsification import fewer_points
 from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ SHARE = 0.1
 MERGED = 0.02
 REFUTED = 8
 NEGLIGIBLE = 1e-9
+# Of more entries of the information of all settings no vertex is sought.
+MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,12 +415,16 @@ class Together:
         sample = self.search.starts[0][: 4 * max(p.curve.d for p in firsts) + 20]
         where = np.zeros(len(sample), dtype=np.intp)
         self.shifts = np.array([shift_of(p) for p in firsts])
+        self.components = [component_of(p.finite(where, sample)) for p in firsts]
         # What is subtracted: of the least log Phi what makes it comparable between coordinates.
         best = -self.shifts if problem.is_maximin else 0.0 * self.shifts
         if problem.is_maximin and problem.standard:
-            each = [best_alone(p, tol, self.share_of_time(len(firsts) - k)) for k, p in enumerate(firsts)]
+            each = [
+                best_alone(p, own, tol, self.share_of_time(len(firsts) - k))
+                for k, (p, own) in enumerate(zip(firsts, self.components))
+            ]
             best = np.array(each) - self.shifts
-        self.components = [component_of(p.finite(where, sample), b) for p, b in zip(firsts, best)]
+        self.components = [replace(own, best=float(b)) for own, b in zip(self.components, best)]
 
     def share_of_time(self, left: int) -> float | None:
         """Seconds for one of so many problems that are still to be solved alone, and the joint one after them."""
@@ -545,17 +552,32 @@ class Together:
         keep = reached.weights > NEGLIGIBLE
         if keep.all():
             return reached
-        where, x, weights = reached.where[keep], reached.x[keep], reached.weights[keep]
-        weights = weights / weights.sum()
+        return self.reweighted(reached, np.where(keep, reached.weights, 0.0)) or reached
+
+    def reweighted(self, reached: Reached, weights: Floats) -> Reached | None:
+        """The settings with weight, judged by what proves the bound already: of corners the shares are those from before."""
+        keep = weights > 0
+        where, x, weights = reached.where[keep], reached.x[keep], weights[keep] / weights.sum()
         rows, most = self.rows(reached.groups, where, x)
         states = [evaluated(group, Y, weights) for group, Y in zip(reached.groups, rows)]
         known = [state for state in states if state is not None]
         if len(known) < len(states):
-            return reached
-        # What proves the bound stays as it is: of corners the shares are those of the weights before.
+            return None
         values, error = exact_values(self.components, reached.groups, known), self.rounding(reached.groups, known, most)
         fewer = replace(reached, where=where, x=x, weights=weights, values=values, error=max(error, reached.error))
         return self.with_most(fewer, reached.most)
+
+    def at_vertex(self, reached: Reached) -> Reached:
+        """The same information of every problem from settings whose own are independent (Caratheodory)."""
+        n = len(reached.weights)
+        entries = sum(len(own.L) * (len(own.L) + 1) // 2 for own in self.components)
+        if n * entries > MOST_ENTRIES:
+            return reached
+        rows, _ = self.rows(reached.groups, reached.where, reached.x)
+        white = [Y @ np.swapaxes(state.half, 1, 2) for Y, state in zip(rows, reached.states)]
+        lifted = np.hstack([np.swapaxes(squares(z), 0, 1).reshape(n, -1) for z in white] + [np.ones((n, 1))])
+        fewer = self.reweighted(reached, fewer_points(lifted, reached.weights))
+        return reached if fewer is None or fewer.gap > max(reached.gap * 1.01, SHARE * self.tol) else fewer
 
     def proven(self, reached: Reached) -> tuple[float, tuple[Indices, Floats] | None]:
         """The proven upper bound on phi, and settings that refute the tolerance."""
@@ -578,18 +600,12 @@ def shift_of(problem: RegionProblem) -> float:
     return -2.0 * problem.frame.log_det / problem.curve.d if problem.kind == "d_optimal" else 0.0
 
 
-def best_alone(problem: RegionProblem, tol: float, time_limit: float | None) -> float:
+def best_alone(problem: RegionProblem, own: Component, tol: float, time_limit: float | None) -> float:
     """An upper bound on log Phi of the best design for one problem alone, proven."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         design = problem.solved(tol=min(tol / 10, 1e-7) if problem.is_polynomial else tol / 4, time_limit=time_limit)
-    return logarithm(problem, design.bound)
-
-
-def logarithm(problem: RegionProblem, value: float) -> float:
-    """log Phi: a logarithm of a determinant for each parameter, minus that of a variance, or that of the least eigenvalue."""
-    own = alone(problem)
-    return own.form.logarithm(value, own.L)
+    return own.form.logarithm(design.bound, own.L)
 
 
 def form_of(problem: RegionProblem) -> InformationForm:
@@ -636,7 +652,7 @@ def solve_together(
     missed: tuple[Indices, Floats] | None = None
     best: RegionCompoundDesign | None = None
     for _ in range(REFUTED):
-        reached = solver.without_negligible(solver.refined(reached, missed))
+        reached = solver.at_vertex(solver.without_negligible(solver.refined(reached, missed)))
         most, missed = solver.proven(reached)
         design = joint_design(solver, reached, most, started)
         best = design if best is None or design.gap < best.gap else best
@@ -661,7 +677,8 @@ def solve_expected(problem: RegionCompoundProblem, **options: Any) -> RegionComp
 
     mixture = problem.mixtures[0]
     design = solve_over_region(expected_problem(mixture.problems, mixture.shares), **options)
-    value, bound = (logarithm(mixture.problems[0], v) for v in (design.value, design.bound))
+    own = alone(mixture.problems[0])
+    value, bound = (own.form.logarithm(v, own.L) for v in (design.value, design.bound))
     c = design.certificate
     return RegionCompoundDesign(
         problem,

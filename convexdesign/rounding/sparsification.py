@@ -10,7 +10,7 @@ from convexdesign.arms.groups import as_groups
 from convexdesign.criteria.exchange import information
 from convexdesign.typing import Floats
 
-__all__ = ["lifted_points", "sparsify"]
+__all__ = ["fewer_points", "lifted_points", "sparsify"]
 
 
 # While more than this many times the final support is left, whole groups of arms are dropped at once.
@@ -55,19 +55,22 @@ def sparsify(arms: Floats, weights: Floats, prior: Floats | None = None) -> Floa
     lifted_dim = r * (r + 1) // 2 + 1
     if support.size <= lifted_dim:
         return weights
-    lifted = lifted_points(U, w, prior)
+    out = np.zeros_like(weights, dtype=float)
+    out[support] = fewer_points(lifted_points(U, w, prior), w)
+    return out
+
+
+def fewer_points(lifted: Floats, weights: Floats) -> Floats:
+    """v >= 0 (n,) with v'P = w'P for the rows of P (n, m), to rounding, and independent rows where v > 0; w > 0."""
+    w, dim = weights.astype(float), lifted.shape[1]
     goal = lifted.T @ w
     # Lightest first: arms of similar weight share a group, and the heavy ones are the last to go.
     kept = np.argsort(w, kind="stable")
-    while kept.size > GROUPS * lifted_dim:
-        kept = _drop_groups(lifted, w, np.array_split(kept, GROUPS * lifted_dim))
-    points = lifted[kept]
-    w[kept] = _eliminate(points, w[kept])
+    while kept.size > GROUPS * dim:
+        kept = _drop_groups(lifted, w, np.array_split(kept, GROUPS * dim))
+    w[kept] = _eliminate(lifted[kept], w[kept])
     kept = kept[w[kept] > 0]
-    w = _polish(lifted, goal, w, kept)
-    out = np.zeros_like(weights, dtype=float)
-    out[support] = w
-    return out
+    return _polish(lifted, goal, w, kept)
 
 
 def lifted_points(U: Floats, w: Floats, prior: Floats | None) -> Floats:
