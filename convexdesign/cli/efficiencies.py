@@ -101,6 +101,10 @@ def efficiencies(
     }
     problem, given = read_judged(stated, weights, counts, design, listed, add_points, table=True)
     wanted = CRITERIA if criteria is None else tuple(criteria.upper().replace(",", "").replace(" ", ""))
+    strange = [letter for letter in wanted if letter not in CRITERIA]
+    if strange or not wanted:
+        what = f"there is no criterion {strange[0]!r}" if strange else "none is named"
+        raise InputError(f"--criteria {criteria}: {what}; give some of {', '.join(CRITERIA)}, such as --criteria DA")
     with watched("efficiencies", progress):
         table = tabulate(problem.stated.arms, noise_variance=problem.noise_variance, criteria=wanted, **given)
     respond(as_json, {"efficiencies": [entry(name, row) for name, row in table.iterrows()]}, lambda: show(table))

@@ -89,7 +89,9 @@ def read_listed_settings(path: Path, arms: LabelledVectors, dialect: dict[str, A
     labels = tuple(str(name) for name in others[texts[0]]) if texts else listed.names
     numbers = {c: column for c, column in others.items() if c not in texts}
     values = np.column_stack([matrix.to_numpy(), *numbers.values()])
-    return Listing(values.astype(float), (*map(str, matrix.columns), *numbers), labels, str(path), 1)
+    written = [[f"{c}={text}" for text in listed.cells[c]] for c in spec.factors]
+    names = (*map(str, matrix.columns), *numbers)
+    return Listing(values.astype(float), names, labels, str(path), 1, tuple(map(", ".join, zip(*written))))
 
 
 def names_of(table: Factors, factors: Sequence[str]) -> Sequence[str] | None:

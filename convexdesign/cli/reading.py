@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from convexdesign.arms.read import LabelledVectors
     from convexdesign.cli.arguments import ProblemOptions
     from convexdesign.features import ModelSpec
+    from convexdesign.matching import OffListError
     from convexdesign.problem import DesignProblem
     from convexdesign.problemfile import ProblemFile
 
@@ -51,7 +52,7 @@ USUAL_COLUMNS = {
 
 
 def read_problem(
-    stated: ProblemOptions, *, table: bool = False, more: NDArray[np.float64] | None = None, notes: bool = True
+    stated: ProblemOptions, *, table: bool = False, more: OffListError | None = None, notes: bool = True
 ) -> DesignProblem:
     """What `read_stated` reads, of a list of arms; InputError for a problem over a region."""
     from convexdesign.problem.continuum import ContinuumProblem
@@ -66,13 +67,13 @@ def read_problem(
 
 
 def read_stated(
-    stated: ProblemOptions, *, table: bool = False, more: NDArray[np.float64] | None = None, notes: bool = True
+    stated: ProblemOptions, *, table: bool = False, more: OffListError | None = None, notes: bool = True
 ) -> Any:
     """The problem in a TOML file or the library, perhaps over a region, or built from a table of arms and the options.
 
     Options that the problem does not take, and options missing that it needs, raise InputError: nothing given is
     ever ignored. delimiter, decimal, encoding and header hold for every CSV file. table: the source can only be a table of
-    arms. more: points (k, d) that are arms too, behind those of the table. notes: whether to say what a table looks like.
+    arms. more: points that are arms too, behind those of the table. notes: whether to say what a table looks like.
     """
     given = given_for_arms(stated)
     path = Path(stated.source)
@@ -196,7 +197,7 @@ def read_judged(
     except OffListError as error:
         if not add_points:
             raise
-        problem = read_problem(stated, table=table, more=error.points, notes=False)
+        problem = read_problem(stated, table=table, more=error, notes=False)
         say(f"note: {counted(error.points.shape[0], 'point')} of {design} added to the arms of {stated.source}")
     return problem, design_given(problem, stated, weights, counts, design, listed)
 
@@ -320,7 +321,7 @@ def check_options(kind: str, given: dict[str, Any]) -> None:
 class _Tables:
     """Reads the files of one command, all CSV files in one dialect, factor settings by one formula."""
 
-    def __init__(self, stated: ProblemOptions, more: NDArray[np.float64] | None = None):
+    def __init__(self, stated: ProblemOptions, more: OffListError | None = None):
         self.more = more
         self.text = stated.dialect
         self.header, self.names = stated.header, stated.names
@@ -530,17 +531,16 @@ def note_settings(arms: LabelledVectors) -> None:
     )
 
 
-def with_points(arms: LabelledVectors, points: NDArray[np.float64]) -> LabelledVectors:
-    """The arms and points (k, d) behind them, called as what they are where arms have names."""
+def with_points(arms: LabelledVectors, more: OffListError) -> LabelledVectors:
+    """The arms and more points behind them, called as what they are where arms have names."""
     import numpy as np
 
     from convexdesign.arms.read import LabelledVectors
 
     if arms.responses > 1:
         raise InputError(f"--add-points: the arms have {arms.responses} responses each, which a point does not state")
-    added = tuple(f"added point {k + 1}" for k in range(points.shape[0]))
-    names = None if arms.names is None else (*arms.names, *added)
-    return LabelledVectors(np.ascontiguousarray(np.vstack([arms.values, points])), names, arms.columns)
+    names = None if arms.names is None else (*arms.names, *more.names)
+    return LabelledVectors(np.ascontiguousarray(np.vstack([arms.values, more.points])), names, arms.columns)
 
 
 def exists(text: str) -> bool:
@@ -577,6 +577,7 @@ def as_options(message: str) -> str:
     >>> as_options("pass names=True if it names the rows, or decimal=',' (and header= otherwise)")
     "pass --names if it names the rows, or --decimal ',' (and --header or --no-header otherwise)"
     """
+    message = message.replace(", features.model_matrix)", ")")
     message = SWITCH.sub(lambda found: f"--{'' if found[2] == 'True' else 'no-'}{found[1]}", message)
     message = BARE.sub(r"--\1", VALUE.sub(r"--\1 \2", message))
     return re.sub(r"\b(header|names)=(?!=)", r"--\1 or --no-\1", message)

@@ -35,7 +35,8 @@ __all__ = [
 class Listing:
     """values (k, c): the numbers of each row; columns: their c names, None where there are none; labels: k names or None.
 
-    source: what the table is called in messages; first: the number of its first row there.
+    source: what the table is called in messages; first: the number of its first row there; settings: each row as it was
+    written, "a=-1, b=2", where the values are coded from settings.
     """
 
     values: Floats
@@ -43,6 +44,7 @@ class Listing:
     labels: tuple[str, ...] | None
     source: str = "points"
     first: int = 0
+    settings: tuple[str, ...] | None = None
 
     @property
     def rows(self) -> int:

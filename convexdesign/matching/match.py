@@ -35,11 +35,12 @@ __all__ = ["Nearest", "OffListError", "coordinate_scale", "match_design", "match
 
 
 class OffListError(InputError):
-    """Points that are no arms: `points` (k, d) are their coordinates, each once, in the order listed."""
+    """Points that are no arms: `points` (k, d) are their coordinates, each once, in the order listed; names: in words."""
 
-    def __init__(self, message: str, points: Floats) -> None:
+    def __init__(self, message: str, points: Floats, names: tuple[str, ...]) -> None:
         super().__init__(message)
         self.points = points
+        self.names = names
 
 
 # Distances this close are equal: no file tells such arms apart.
@@ -266,7 +267,7 @@ def _by_value(rows: LabelledVectors, listing: Listing, points: Floats, tol: floa
         raise OffListError(
             f"{off.size} of {listing.rows} points are no arms, to a tolerance of {tol:g} of each coordinate's range: "
             f"{named}{more}. Correct them, raise the tolerance where they were rounded, or add them to the arms (--add-points)",
-            np.array(list(dict.fromkeys(map(tuple, points[off].tolist())))),
+            *_each_once(listing, points, off),
         )
     tied = np.flatnonzero((next_best <= tol) & (next_best - best <= EQUAL))
     if tied.size:
@@ -276,6 +277,18 @@ def _by_value(rows: LabelledVectors, listing: Listing, points: Floats, tol: floa
             f"{_called(rows, second[row])}; list these arms by name or index"
         )
     return np.asarray(first)
+
+
+def _each_once(listing: Listing, points: Floats, off: Indices) -> tuple[Floats, tuple[str, ...]]:
+    """The points of these rows without repetitions, and their settings, or else their numbers in order."""
+    first: dict[tuple[float, ...], int] = {}
+    for row in off.tolist():
+        first.setdefault(tuple(points[row].tolist()), row)
+    names = [
+        f"added point {k}" if listing.settings is None else f"{listing.settings[row]} (added)"
+        for k, row in enumerate(first.values(), 1)
+    ]
+    return np.array(list(first)), tuple(names)
 
 
 def _check_agreement(rows: LabelledVectors, listing: Listing, points: Floats, named: Indices, tol: float) -> None:
@@ -290,6 +303,9 @@ def _check_agreement(rows: LabelledVectors, listing: Listing, points: Floats, na
 
 
 def _unmatched(rows: LabelledVectors, listing: Listing, points: Floats, row: int, arm: int, distance: float) -> str:
+    if listing.settings is not None and rows.settings is not None:
+        place = f"{listing.place(row)} with {listing.settings[row]}"
+        return f"{place}, nearest {_called(rows, arm)}, off by {distance:.2g} of the range"
     at = _written(rows.source.take(np.array([arm]))[0])
     place = f"{listing.place(row)} at {_written(points[row])}"
     return f"{place}, nearest {_called(rows, arm)} at {at}, off by {distance:.2g} of the range"

@@ -140,6 +140,7 @@ def plot_equivalence(
     positions: ArrayLike | None = None,
     *,
     bound: float | None = None,
+    limited: bool = False,
     names: Sequence[str] | None = None,
     xlabel: str | None = None,
     ylabel: str = "sensitivity (variance function)",
@@ -158,6 +159,8 @@ def plot_equivalence(
         Where each arm sits on the axis; then the points are joined by a curve.
     bound : float, optional
         What takes the place of the weighted mean of the values, where it is known otherwise.
+    limited : bool
+        Whether limits hold weights: then arms of an optimal design may lie above the mean, which bounds nothing.
     names : sequence of str, optional
         Without positions, up to 24 arms are named on the axis.
     xlabel : str, optional
@@ -195,7 +198,9 @@ def plot_equivalence(
         color=INK,
         linestyle="--",
         linewidth=1.4,
-        label=f"bound {data.bound:.6g}, exceeded by {excess_text(data.excess)}",
+        label=f"mean {data.bound:.6g}; limits on weights keep arms off it"
+        if limited
+        else f"bound {data.bound:.6g}, exceeded by {excess_text(data.excess)}",
     )
     ax.scatter(
         data.positions[support],

@@ -128,6 +128,7 @@ def plot_rounds(
         marks = [0.0, *ticks_between(start, last, most=6)]
         mark_apart(ax, marks, [f"{v:,.6g}" for v in marks])
     else:
+        ax.xaxis.set_major_locator(MaxNLocator(6))
         ax.xaxis.set_major_formatter("{x:,.6g}")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_ylim(0, 1.06 * n_items)

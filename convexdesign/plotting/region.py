@@ -50,6 +50,8 @@ class RegionData:
         How often each is run, of whole numbers of runs.
     pieces : tuple of str
         The combinations of levels in words; a single empty one without discrete factors.
+    hidden : tuple of str
+        The continuous factors that are not drawn.
     """
 
     factors: tuple[str, ...]
@@ -62,6 +64,7 @@ class RegionData:
     weights: Floats
     counts: Indices | None
     pieces: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
 
 
 def region_data(design: Any, factors: Sequence[str] | None = None) -> RegionData:
@@ -128,7 +131,8 @@ def region_data(design: Any, factors: Sequence[str] | None = None) -> RegionData
     if not np.isfinite(most):
         most = float(proof.certificate.found)
     pieces = tuple(", ".join(f"{name} = {level}" for name, level in piece.items()) for piece in region.pieces)
-    return RegionData(chosen, axes, surface, most, design.x[:, place], where, heights, weights, counts, pieces)
+    hidden = tuple(name for name in region.names if name not in chosen)
+    return RegionData(chosen, axes, surface, most, design.x[:, place], where, heights, weights, counts, pieces, hidden)
 
 
 def plot_region_design(
@@ -192,7 +196,7 @@ def _curve(data: RegionData, ax: Axes, title: str | None) -> Axes:
     _markers(data, ax, data.points[:, 0], data.heights)
     low = 0.0 if data.sensitivity is None else float(np.nanmin(data.sensitivity))
     ax.set_ylim(min(0.0, low), 1.18 * data.most)
-    return finished(ax, data.factors[0], "sensitivity", grid="y", title=title, pad=legend_over(ax))
+    return finished(ax, _across(data), "sensitivity", grid="y", title=title, pad=legend_over(ax))
 
 
 def _surface(data: RegionData, ax: Axes, title: str | None) -> Axes:
@@ -211,7 +215,13 @@ def _surface(data: RegionData, ax: Axes, title: str | None) -> Axes:
         room = 0.06 * float(values[-1] - values[0])
         axis(float(values[0]) - room, float(values[-1]) + room)
     pad = legend_over(ax) if ax.get_legend_handles_labels()[1] else None
-    return finished(ax, data.factors[0], data.factors[1], grid="both", title=title, pad=pad)
+    return finished(ax, _across(data), data.factors[1], grid="both", title=title, pad=pad)
+
+
+def _across(data: RegionData) -> str:
+    """What the axis across is called, and what the picture leaves out."""
+    hidden = f"\n(not drawn: {', '.join(data.hidden)})" if data.hidden else ""
+    return data.factors[0] + hidden
 
 
 def _crosses(design: Any, data: RegionData, runs: tuple[Any, Floats], ax: Axes) -> None:

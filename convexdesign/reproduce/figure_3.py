@@ -100,11 +100,9 @@ def run(
     target.mkdir(parents=True, exist_ok=True)
     paths = [target / name for name in ("figure-3.png", "figure-3.csv", "figure-3-summary.csv")]
     _, table = figure_3_data(min(replications, 2) if quick else replications, seed, jobs, progress, paths[1])
-    figure = Figure(figsize=(15, 4.2), dpi=150, layout="constrained")
-    for k, (experiment, ax) in enumerate(zip(EXPERIMENTS, figure.subplots(1, 3))):
+    figure = Figure(figsize=(7, 8), dpi=150, layout="constrained")
+    for experiment, ax in zip(EXPERIMENTS, figure.subplots(3, 1)):
         draw_samples(table, experiment, ax)
-        if k > 0:
-            ax.set_yticklabels([])
     figure.savefig(paths[0])
     table.to_csv(paths[2], index=False)
     return paths

@@ -161,7 +161,7 @@ def _most_numeric(text: str, dialects: list[tuple[str, str]], comment: str | Non
         if len(text) >= _SAMPLE:
             lines = lines[:-1]  # cut off within
         widths = {len(cells) for cells in lines}
-        cells = [cell for line in lines for cell in line]
+        cells = [ungrouped(cell) if pair == (";", ",") else cell for line in lines for cell in line]
         numbers = sum(1 if kind(cell, pair[1]) == "number" else -1 for cell in cells)
         return len(widths) == 1 and widths != {1}, numbers if cells else -(10**9)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 
@@ -100,13 +100,26 @@ def _read(
     names = None
     if head[0].lower() in LABELS and len(head) > 1:
         names = tuple(columns.pop(head[0]))
-        repeated = next((name for name, count in Counter(names).items() if count > 1 or not name), None)
-        if repeated is not None and unique:
-            raise InputError(f"the name {repeated!r} in the first column is empty or not unique; row names must differ")
+        if unique:
+            _check_names(names, lines, head[0])
     if only is not None:
         columns = {name: cells for name, cells in columns.items() if name.strip() in only}
     typed = {name: _typed(name, cells, lines, mark) for name, cells in columns.items()}
     return Factors(typed, columns, names)
+
+
+def _check_names(names: Sequence[str], lines: list[int], column: str) -> None:
+    """InputError, naming lines and remedy, where a row has no name or that of another."""
+    seen: dict[str, int] = {}
+    remedy = f"number them, or call the column otherwise than {column!r} if it is a factor"
+    for name, line in zip(names, lines):
+        if not name:
+            raise InputError(f"line {line} has no name in the column {column!r}; fill it in: names of rows must differ")
+        if name in seen:
+            raise InputError(
+                f"lines {seen[name]} and {line} have the same name, {name!r}; row names must differ: {remedy}"
+            )
+        seen[name] = line
 
 
 def _rows(text: str, delimiter: str | None) -> list[Line]:

@@ -43,7 +43,8 @@ def facts(v: Verification, tol: float) -> list[tuple[str, str]]:
     if v.rank_note:
         out.insert(1, ("rank", v.rank_note.removeprefix("rank ")))
     worst = v.worst_targets(NAMED)
-    listed = ", ".join(f"{name}: {variance:.6g}" for name, variance in zip(worst["target"], worst["variance"]))
+    # Settings that name an arm hold commas themselves.
+    listed = "; ".join(f"{name}: {variance:.6g}" for name, variance in zip(worst["target"], worst["variance"]))
     out.append(("worst variances", listed))
     if v.counts is not None and not v.is_optimal(tol) and v.is_allowed:
         out += whole_numbers(v)

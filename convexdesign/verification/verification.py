@@ -388,7 +388,8 @@ class Verification:
             title = f"{self._unmeasured} is not measured"
             return plot_unmeasured(shares, self.weights, positions, names=names, title=title, ax=ax)
         found = sensitivities(self._canonical, self._evaluation, self.reference.certificate.dual)
-        return plot_equivalence(found.values, self.weights, positions, bound=found.bound, names=names, ax=ax)
+        how: dict[str, Any] = {"bound": found.bound, "limited": not self.problem.weight_set.is_simplex}
+        return plot_equivalence(found.values, self.weights, positions, names=names, ax=ax, **how)
 
     def summary(self, tol: float = 1e-6) -> str:
         """The verification in a few lines of text: value, bound, efficiency, verdict, what is worst, what would help.

@@ -593,7 +593,8 @@ def plot_curve(design: Any, settings: Any, ax: Any) -> Any:
     else:
         values = ((Y @ dual.vectors.T) ** 2).sum(axis=1)
         values = values * (design.value / values.max() if problem.criterion.name != "E" else 1.0)
-    return plot_equivalence(values, design.weights, settings, xlabel="setting x", ylabel="sensitivity", ax=ax)
+    how = {"limited": not problem.weight_set.is_simplex, "xlabel": "setting x", "ylabel": "sensitivity"}
+    return plot_equivalence(values, design.weights, settings, ax=ax, **how)
 
 
 def information_of_interest(design: Any) -> Any:

@@ -102,7 +102,7 @@ def test_criteria_are_chosen_and_one_out_of_reach_is_said(cli, identity, tmp_pat
     assert [row["criterion"] for row in rows["efficiencies"]] == ["E", "D"]
     wrong = cli("efficiencies", identity, "--weights", given, "--criteria", "DX")
     assert wrong.code == 2
-    assert "criteria holds 'X'; give some of D, A, G, I, E" in wrong.err
+    assert "there is no criterion 'X'; give some of D, A, G, I, E, such as --criteria DA" in wrong.err
     # As if E in two dimensions were too large for this machine: all that is known is that it lies between 0 and 1.
     monkeypatch.setattr("convexdesign.criteria.program_size.memory_allowed", lambda: 1.0)
     result = cli("efficiencies", identity, "--weights", given, "--json")

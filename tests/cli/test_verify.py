@@ -212,6 +212,7 @@ def test_points_that_are_no_arms_are_added_where_wanted(cli, vendor):
     words = ("verify", arms, "--problem", "d-optimal", "--design", design, "--formula", "1 + temp + time")
     refused = cli(*words)
     assert refused.code == 2
+    assert "row 4 with temp=1, time=0.5, nearest arm temp=1, time=1, off by 0.25 of the range" in refused.err
     assert "--add-points" in refused.err
     added = cli(*words, "--add-points", "--json")
     assert added.code == 0, added.err

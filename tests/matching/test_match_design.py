@@ -160,7 +160,7 @@ def test_twins_are_told_apart_by_name():
     ("text", "message"),
     [
         ("arm,weight\nful,0.5\nlow,0.5\n", r"row 1: there is no arm 'ful'; did you mean 'full'\?"),
-        ("name,dose,temp,reps\nfull,0.1,350,4\n", r"row 1: arm 3 \(full\) is at \(350, 0.3\), but the row says"),
+        ("name,dose,temp,reps\nfull,0.1,350,4\n", r"row 1: arm full is at \(350, 0.3\), but the row says"),
         ("temp,dose,weight,count\n300,0.1,1,4\n", "'weight' and 'count' could both be the effort"),
         ("temp,dosage,count\n300,0.1,4\n", "there is no column 'dose'"),
         ("temp,dose,block,count\n300,0.1,1,4\n", "3 columns"),

@@ -158,3 +158,12 @@ def test_predictions_rise_over_the_fraction_of_points_that_have_one():
     assert curve.get_xydata().tolist() == [[0.25, 1.0], [0.5, 2.0], [0.75, 3.0]]
     with pytest.raises(cd.InputError, match="no plan has a finite"):
         plotting.plot_fraction_of_design_space({"p": [np.inf]})
+
+
+def test_an_optimum_within_limits_does_not_exceed_a_bound():
+    """Arms of an optimal design lie above the mean where a cap keeps weight from them: no bound is broken."""
+    capped = cd.DesignProblem.d_optimal([[1, -1], [1, 0], [1, 1]], min_weight=0.2)
+    drawn = cd.verify(capped, weights=[0.4, 0.2, 0.4]).plot(ax=plotting.new_axes())
+    labels = [text.get_text() for text in drawn.get_legend().get_texts()]
+    assert "mean 2; limits on weights keep arms off it" in labels
+    assert not any("exceeded" in label for label in labels)

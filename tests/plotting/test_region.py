@@ -47,7 +47,7 @@ def test_two_factors_of_three_are_drawn_without_a_surface():
     cube = cd.Region.box(a=(-1, 1), b=(-1, 1), c=(-1, 1))
     design = cd.solve(D.d_optimal(cd.Model.formula("1 + a + b + c").over(cube)))
     assert region_data(design, ["c", "a"]).sensitivity is None
-    assert plot_region_design(design, ["c", "a"], ax=new_axes()).get_xlabel() == "c"
+    assert plot_region_design(design, ["c", "a"], ax=new_axes()).get_xlabel() == "c\n(not drawn: b)"
 
 
 @pytest.mark.parametrize(

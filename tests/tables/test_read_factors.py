@@ -49,7 +49,7 @@ def test_a_first_column_of_text_under_another_name_is_a_factor(read):
         ("a,b\n1,5%\n", "'5%' is no number"),
         ("a,b\n1,x\n2,3\n", "column 'b' holds numbers .'3'. and text .'x'."),
         ("a,b;c\n1,2\n", "several delimiters"),
-        ("name,b\np,2\np,3\n", "'p' in the first column is empty or not unique"),
+        ("name,b\np,2\np,3\n", "lines 2 and 3 have the same name, 'p'"),
         ('a,b\n1,"2\n', "double quotes"),
         ("", "empty"),
     ],
