@@ -37,7 +37,7 @@ FILE_WIDTH = 120
 # A window narrower than this is none to wrap for.
 NARROWEST = 20
 # Text in a table is broken into pieces no shorter than this.
-LEAST_TEXT = 12
+LEAST_TEXT = 8
 # A label at the beginning of a line, padded to a column: "gap              ".
 LABEL = re.compile(r"\S[^ ]*(?: \S+){0,3} {2,}|\s+")
 # What is left as it is in texts of several lines.
@@ -107,7 +107,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
     """A table on standard output; columns named in `left` are text, all others align as numbers.
 
     In a narrow window headings are broken between words, and the last column wraps, if it is text; where that is not enough
-    all text goes on in the next line of its cell. Nothing is cut, and numbers are never broken.
+    all text goes on in the next line of its cell. Nothing is cut, and numbers are never broken, even where they need more room.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -118,17 +118,17 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
     def fits(table: Any) -> bool:
         return Measurement.get(console, console.options.update_width(ENDLESS), table).minimum <= console.width
 
-    last = (columns[-1],) if columns[-1] in left else ()
+    last: tuple[str, ...] = (columns[-1],) if columns[-1] in left else ()
     # From no heading broken to every one that has two words; then names too.
-    ways = [(most, last) for most in (ENDLESS, 18, 14, 10, 1)] + [(1, tuple(left))]
+    ways = [(most, last) for most in (ENDLESS, 18, 14, 10, 1)]
+    ways += [(most, tuple(left)) for most in (18, 10, 1)]
     for most, wrapping in ways:
         heads = [textwrap.fill(name, most, break_long_words=False, break_on_hyphens=False) for name in columns]
         table = _table(columns, heads, cells, left, wrapping)
         if fits(table) or (wrapping != last and _least_width(columns, heads, cells, wrapping) <= console.width):
             break
     else:
-        table = _table(columns, columns, cells, left, last)
-        console.width = ENDLESS
+        console.width = max(console.width, _least_width(columns, heads, cells, wrapping))
     with console.capture() as capture:  # rich would answer a closed pipe by ending the process
         console.print(table)
     _print("\n".join(line.rstrip() for line in capture.get().split("\n")))
@@ -145,7 +145,7 @@ def _least_width(
 ) -> int:
     """How wide a table is at least whose texts are broken anywhere."""
     widths = (_width(head, (row[j] for row in cells)) for j, head in enumerate(heads))
-    return sum(1 + (min(width, LEAST_TEXT) if name in wrapping else width) for name, width in zip(columns, widths))
+    return sum(2 + (min(width, LEAST_TEXT) if name in wrapping else width) for name, width in zip(columns, widths))
 
 
 def _table(

@@ -37,6 +37,9 @@ class ChartScale:
         """A few round numbers."""
         if self.log:
             first, last = int(np.ceil(self.low - 1e-9)), int(np.floor(self.high + 1e-9))
+            if last - first < 2:  # less than two powers of ten say nothing of a scale
+                every = [f * 10.0**k for k in range(first - 1, last + 1) for f in (1.0, 2.0, 5.0)]
+                return [v for v in every if self.low - 1e-9 <= np.log10(v) <= self.high + 1e-9]
             step = max(1, (last - first) // TICKS)
             return [10.0**k for k in range(first, last + 1, step)]
         rough = (self.high - self.low) / TICKS
@@ -48,7 +51,7 @@ class ChartScale:
 
 def chart_frame(x: ChartScale, y: ChartScale, x_label: str, y_label: str, inside: str, names: Sequence[str]) -> str:
     """A chart: axes with ticks, what is drawn, and what the colours mean."""
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(y_label)}">']
+    parts = [f'<div class="scroll"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(y_label)}">']
     for value in y.ticks():
         at = y(value)
         parts.append(f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" stroke="#E3E3E3"/>')
@@ -66,7 +69,7 @@ def chart_frame(x: ChartScale, y: ChartScale, x_label: str, y_label: str, inside
         at = TOP + 16 * k + 8
         parts.append(f'<rect x="{WIDTH - RIGHT + 12}" y="{at - 8}" width="10" height="10" fill="{series_colour(k)}"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 27}" y="{at + 1}">{escape(_short(name))}</text>')
-    return "".join(parts) + "</svg>"
+    return "".join(parts) + "</svg></div>"
 
 
 def lines(x: ChartScale, y: ChartScale, at: Sequence[float], values: Floats) -> str:

@@ -37,12 +37,14 @@ __all__ = ["page"]
 
 # Colours that can be told apart; more lines than that are in the tables alone.
 MOST_LINES = 7
-SMALLEST_P = 1e-6
+# P-values are drawn down to the smallest, at least to this, and no further than that.
+LARGEST_END, SMALLEST_P = 1e-2, 1e-6
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:62rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid #ddd}
-svg{width:100%;max-width:46rem;font-size:11px}
+svg{width:100%;min-width:32rem;max-width:46rem;font-size:11px}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .7rem .2rem 0;text-align:right;
-border-bottom:1px solid #eee}th:first-child,td:first-child,td.text,th.text{text-align:left}.note{color:#555}.void{color:#b00020}
+border-bottom:1px solid #eee}th:first-child,td:first-child,td.text,th.text{text-align:left}
+td{white-space:nowrap}td:first-child,td.text{white-space:normal;min-width:6rem}.note{color:#555}.void{color:#b00020}
 .scroll{overflow-x:auto}"""
 
 
@@ -98,7 +100,7 @@ def _estimates(found: ExperimentEstimates, views: Sequence[RoundView], items: Se
 
     def add(title: str, difference: Difference | None) -> None:
         if difference is not None:
-            head.extend([f"less {title} {items[difference.reference]}", "interval"])
+            head.extend([f"less {items[difference.reference]}, {title}", "interval"])
             columns.extend([_numbers(difference.estimate), _ranges(difference.low, difference.high)])
 
     add("the best guess", found.to_leader)
@@ -144,7 +146,7 @@ def _p_values(views: Sequence[RoundView], shown: Sequence[int], items: Sequence[
     samples = [view.samples for view in views]
     x, y = (
         _samples_scale(samples),
-        ChartScale(max(values.min() / 2, SMALLEST_P / 2), 1.0, HEIGHT - BOTTOM, TOP, log=True),
+        ChartScale(max(min(values.min() / 2, LARGEST_END), SMALLEST_P / 2), 1.0, HEIGHT - BOTTOM, TOP, log=True),
     )
     drawn = lines(x, y, samples, values)
     note = (

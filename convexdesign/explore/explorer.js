@@ -46,6 +46,12 @@ async function raster(svg, width, height) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
+// The least of 1, 2, 2.5 and 5 times a power of ten that is at least x: at x = reach / 4.5 two to four lines on either side.
+function gridStep(x) {
+  const power = 10 ** Math.floor(Math.log10(x));
+  return power * [1, 2, 2.5, 5, 10].find((step) => step * power >= x);
+}
+
 function tidy(x, step) {
   return Number((Math.round(x / step) * step).toPrecision(12));
 }
@@ -576,7 +582,7 @@ class Explorer {
 
   paintBackdrop() {
     const parts = [];
-    const spacing = roundUp(this.reach / 3.5);
+    const spacing = gridStep(this.reach / 4.5);
     for (let k = -4; k <= 4; k += 1) {
       const [x, y] = this.place([k * spacing, k * spacing]);
       if (x < 0 || x > SIZE) continue;

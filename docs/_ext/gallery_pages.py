@@ -474,6 +474,11 @@ def number(value: Any) -> str:
     return f"{float(value):.6g}".replace("-", "−", 1) if float(value) < 0 else f"{float(value):.6g}"
 
 
+def plain_number(value: float) -> str:
+    """Six digits, and nothing that is rounding beside one: logarithms of determinants may be zero."""
+    return number(0.0 if abs(value) < 1e-12 else value)
+
+
 def text_safe(text: str) -> str:
     """A sentence of a file, with nothing that Markdown would read as markup but its first words."""
     head, sep, rest = text.partition(".* ")
@@ -643,7 +648,7 @@ def cards(entries: list[Entry]) -> list[str]:
             f"```{{image}} {e.name}-small.svg",
             f":alt: {e.alt}",
             "```",
-            f"{e.kind}, value {e.value:.6g}",
+            f"{e.kind}, value {plain_number(e.value)}",
             ":::",
             "",
         ]

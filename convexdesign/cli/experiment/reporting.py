@@ -90,9 +90,9 @@ def _show(found: ExperimentEstimates, views: list[RoundView]) -> None:
         ["item", "value", "low", "high"],
         [found.item_names, *map(_texts, (found.estimate, found.low, found.high))],
     )
-    for title, difference in (("best guess", found.to_leader), ("control", found.to_control)):
+    for title, difference in (("the best guess", found.to_leader), ("the control", found.to_control)):
         if difference is not None:
-            columns += [f"less {title} {found.item_names[difference.reference]}", "low", "high"]
+            columns += [f"less {found.item_names[difference.reference]}, {title}", "low", "high"]
             cells += [_texts(difference.estimate), _texts(difference.low), _texts(difference.high)]
     print_table(columns, list(zip(*cells)), left=("item",))
     print_line(f"low, high: hold together and at all times with probability {found.level:g}, if {found.assumption}")
