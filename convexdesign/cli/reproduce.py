@@ -46,7 +46,8 @@ def reproduce(
 
     How long it takes on one core, with the paper's 32 repetitions: figure-1 some two minutes, figure-2 some twenty,
     figure-3 some five, figure-4 to figure-6 (nothing is random there) seconds. --jobs divides the first three, --replications
-    shortens them, and --quick makes each a matter of seconds. Runs are written to the CSV as they come.
+    shortens them, and --quick makes each a matter of seconds. Runs are written to the CSV as they come; what was cut off
+    goes on when the same command is given again.
     """
     known = figures()
     names = known if ALL in wanted else list(dict.fromkeys(wanted))

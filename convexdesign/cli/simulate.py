@@ -99,7 +99,7 @@ def simulate(
             "--output",
             "-o",
             metavar="CSV",
-            help="Write every run, one row each, as it comes: nothing is lost by Ctrl-C.",
+            help="Write every run, one row each, as it comes: what was cut off goes on when the same command is given again.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -305,7 +305,13 @@ def run_all(
     for name in names:
         build(name, world, told, np.random.default_rng(0))
     frames = []
-    with SavedRows(output, NOT_WRITTEN) as saved:
+    stated, n, m = world.problem.stated, world.arms.n, world.items.n
+    made_of = [world.arms.source.take(np.arange(n)), world.items.source.take(np.arange(m)), stated.threshold]
+    truth = [world.problem.kind, world.theta, world.noise_variance, world.noise, told]
+    identity = [names, replications, seed, *made_of, *truth]
+    with SavedRows(output, NOT_WRITTEN, identity) as saved:
+        if saved.found:
+            say(f"going on behind {counted(len(saved.found), 'run')} that an earlier call had written")
         for number, name in enumerate(names, 1):
             label = f"{name} ({number} of {len(names)})" if len(names) > 1 else name
             run = partial(one_run, name, world, told, seed)

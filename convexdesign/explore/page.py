@@ -24,7 +24,7 @@ __all__ = ["choices", "equivalence_picture", "examples", "number", "page", "poin
 SAME = 5e-4
 # Of the picture of the equivalence theorem, in its own units.
 WIDTH, HEIGHT = 520, 230
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 14, 40
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 40
 
 
 def choices() -> list[dict[str, Any]]:

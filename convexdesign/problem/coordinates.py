@@ -182,7 +182,7 @@ def coarse_design(
     length = np.linalg.norm(rows[held:].reshape(-1, responses * r), axis=1)
     nonzero = np.flatnonzero(length > 0)
     # Of as many arms as dimensions the best design is even.
-    weights = np.ones(r) if held == 0 and nonzero.size * responses == r else 1.0 / length[nonzero] ** 2
+    weights = np.ones(nonzero.size) if held == 0 and nonzero.size * responses == r else 1.0 / length[nonzero] ** 2
     own = nonzero if responses == 1 else (responses * nonzero[:, None] + np.arange(responses)).ravel()
     kept = np.concatenate([np.arange(held), held + own])
     current, ill = rows[kept], False

@@ -60,7 +60,7 @@ def simulated_samples(
     import pandas as pd
 
     tables = []
-    with SavedRows(save) as saved:
+    with SavedRows(save, identity=("figure-1", kappas, replications, seed)) as saved:
         for kappa in kappas:
             saved.front = {"kappa": kappa}
             how: dict[str, Any] = {"save": saved, "title": f"kappa = {kappa:g}"}

@@ -30,6 +30,7 @@ from convexdesign.estimation import (
 from convexdesign.estimation.asktell import AskTell
 from convexdesign.features import phi
 from convexdesign.simulation import LinearEnvironment, replication_seed, run_replications, simulate
+from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +66,8 @@ def figure_2_data(
     every row as it comes.
     """
     run_one = partial(_repetition, seed=seed, budgets=budgets, dimensions=dimensions)
-    return run_replications(run_one, replications, jobs, progress, label="figure-2", save=save)
+    with SavedRows(save, identity=("figure-2", budgets, dimensions, replications, seed)) as saved:
+        return run_replications(run_one, replications, jobs, progress, label="figure-2", save=saved)
 
 
 def summarise_figure_2(data: pd.DataFrame) -> pd.DataFrame:

@@ -48,7 +48,7 @@ def figure_3_data(
 
     runs: list[pd.DataFrame] = []
     tables: list[pd.DataFrame] = []
-    with SavedRows(save) as saved:
+    with SavedRows(save, identity=("figure-3", replications, seed)) as saved:
         for name, make in EXPERIMENTS.items():
             world = make()
             saved.front = {"experiment": name}

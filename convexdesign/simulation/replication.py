@@ -375,11 +375,16 @@ def _rows_of(
     from joblib import Parallel, delayed
     from tqdm import tqdm
 
-    jobs = (delayed(run)(k) for k in range(replications))
-    rows: list[Any] = []
+    known = saved.known(replications)
+    rows: list[Any] = [row for given in known for row in given]
+    for row in rows:
+        saved.add(row)
+    jobs = (delayed(run)(k) for k in range(len(known), replications))
     found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-    for given in tqdm(found, total=replications, desc=label, disable=not progress):
-        for row in given if isinstance(given, list) else [given]:
+    for given in tqdm(found, total=replications, initial=len(known), desc=label, disable=not progress):
+        new = given if isinstance(given, list) else [given]
+        saved.keep(new)
+        for row in new:
             saved.add(row)
             rows.append(row)
     return rows

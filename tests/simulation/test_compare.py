@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import convexdesign as cd
-from convexdesign.simulation import PullsItself, comparison_rows, comparison_table
+from convexdesign.simulation import PullsItself, comparison_rows, comparison_table, run_replications
+from convexdesign.simulation.saving import SavedRows
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
 THETA = np.array([1.0, 0.2])
@@ -119,6 +120,37 @@ def test_what_was_found_before_a_failure_is_kept(tmp_path):
     with pytest.raises(cd.simulation.ReplicationError, match="replication 2"):
         cd.simulation.compare({"x": PullsItself(fails_at_last)}, world, [0], 5, save=path)
     assert len(pd.read_csv(path)) == 2
+
+
+def test_a_run_that_was_cut_off_goes_on_where_the_same_one_is_called_again(tmp_path):
+    path, called = tmp_path / "runs.csv", []
+
+    def run(k, last=9):
+        called.append(k)
+        if k == last:
+            raise KeyboardInterrupt
+        return [{"run": k, "share": np.float64(1 / (k + 1)), "answer": (k, 1), "none": None}]
+
+    def runs(identity, last=9):
+        with SavedRows(path, identity=identity) as saved:
+            saved.front = {"part": "a"}
+            return run_replications(lambda k: run(k, last), 5, save=saved)
+
+    with pytest.raises(KeyboardInterrupt):
+        runs({"seed": np.int64(1), "arms": ARMS}, last=3)
+    with (tmp_path / ".runs.csv.unfinished").open("a") as file:
+        file.write('[{"run": 3, "sh')  # what a kill leaves
+    called.clear()
+    whole = runs({"seed": np.int64(1), "arms": ARMS})
+    assert called == [3, 4]
+    pd.testing.assert_frame_equal(whole, run_replications(run, 5), check_exact=True)
+    assert [line.split(",")[:2] for line in path.read_text().splitlines()[1:]] == [["a", str(k)] for k in range(5)]
+    assert [file.name for file in tmp_path.iterdir()] == ["runs.csv"]
+    with pytest.raises(KeyboardInterrupt):
+        runs({"seed": 1, "arms": ARMS}, last=3)
+    called.clear()
+    runs({"seed": 2, "arms": ARMS})  # another run begins anew
+    assert called == [0, 1, 2, 3, 4]
 
 
 def test_every_bar_has_its_algorithms_name_and_total():
