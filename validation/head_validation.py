@@ -53,6 +53,7 @@ def unclipped_mean(
         seed,
         progress,
         record=lambda model, env: {"unclipped": model.unclipped},
+        label=f"mean, {name}",
     )
     frame = kept_part(found)
     estimates = np.stack(frame.unclipped.to_list())
@@ -102,6 +103,7 @@ def bound_coverage(
         seed,
         progress,
         record=partial(_outcome, bound),
+        label=f"bound, {name}, {noise} noise",
     )
     frame = kept_part(found)
     failures = int(np.count_nonzero(frame.share_of_bound > 1))

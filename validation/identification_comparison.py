@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from counting import count, kept_part, markdown
 
@@ -35,7 +35,10 @@ def comparison(replications: int, seed: int = 0, jobs: int | None = 1, progress:
             bound = instance_sharp_bound(world, DELTA)
             every = contenders(world, DELTA)
             draw = partial(environment, world)
-            rows = kept_part(partial(comparison_rows, every, draw, world.answer, replications, jobs, seed, progress))
+            how: dict[str, Any] = {"title": f"{name}, {kind}"}
+            rows = kept_part(
+                partial(comparison_rows, every, draw, world.answer, replications, jobs, seed, progress, **how)
+            )
             table = comparison_table(rows, bound)
             for column, value in (("lower_bound", bound), ("objective", kind), ("experiment", name)):
                 table.insert(0, column, value)

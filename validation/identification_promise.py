@@ -87,7 +87,7 @@ def experiments(replications: int, seed: int, jobs: int | None, progress: bool) 
             world = make(objective=kind)
             for delta in DELTAS:
                 every = contenders(world, delta, ALGORITHMS)
-                rows = _rows(world, every, replications, seed, jobs, progress)
+                rows = _rows(world, every, replications, seed, jobs, progress, f"{name}, {kind}, {delta:g}")
                 yield _labelled(comparison_table(rows), name, kind, delta)
 
 
@@ -98,7 +98,8 @@ def random_instances(replications: int, seed: int, jobs: int | None, progress: b
             world = random_instance(kind, number, m=6 * (number % 2), least_gap=0.15)
             for delta in DELTAS:
                 every = contenders(world, delta, ALGORITHMS)
-                rows = _rows(world, every, replications, seed + number, jobs, progress)
+                name = f"random {number + 1} of {INSTANCES}, {kind}, {delta:g}"
+                rows = _rows(world, every, replications, seed + number, jobs, progress, name)
                 yield _labelled(comparison_table(rows), f"random {number}", kind, delta)
 
 
@@ -114,7 +115,9 @@ def other_noise(replications: int, seed: int, jobs: int | None, progress: bool) 
                 # Rewards are drawn one by one, and a burn-in takes kappa² of them.
                 world = random_instance(kind, number, d=2, n=6, m=4, least_gap=0.3, most_kappa=10.0)
                 every = {name: partial(_other_noise, name, world, 0.2) for name in OTHER_NOISE}
-                frames.append(_rows(world, every, min(RUNS_EACH, runs), seed + number, jobs, progress, noise))
+                title = f"{noise} noise, {kind}, instance {number + 1}"
+                few = min(RUNS_EACH, runs)
+                frames.append(_rows(world, every, few, seed + number, jobs, progress, title, noise))
             yield _labelled(comparison_table(pd.concat(frames, ignore_index=True)), f"random, {noise} noise", kind, 0.2)
 
 
@@ -126,7 +129,7 @@ def controls(replications: int, seed: int, jobs: int | None, progress: bool) -> 
             "H-RAGE, variances known, 1/20 of the pulls": partial(_starved, world, 0.05),
             "martingale elimination, evidence x 20": partial(_credulous, world, 0.05),
         }
-        rows = _rows(world, every, replications, seed, jobs, progress)
+        rows = _rows(world, every, replications, seed, jobs, progress, f"controls, {name}")
         yield _labelled(comparison_table(rows), name, "best-arm", 0.05)
 
 
@@ -172,10 +175,13 @@ def _rows(
     seed: int,
     jobs: int | None,
     progress: bool,
+    name: str,
     noise: str = "gaussian",
 ) -> pd.DataFrame:
     make: Callable[[np.random.Generator], Any] = partial(environment, world, noise=noise)
-    return kept_part(partial(comparison_rows, every, make, world.answer, replications, jobs, seed, progress))
+    return kept_part(
+        partial(comparison_rows, every, make, world.answer, replications, jobs, seed, progress, title=name)
+    )
 
 
 def _labelled(table: pd.DataFrame, name: str, kind: str, delta: float) -> pd.DataFrame:

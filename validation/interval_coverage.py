@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +164,8 @@ def coverage(
         def one(k: int, case: Case = case, number: int = number) -> list[dict[str, Any]]:
             return [play(case, replication_seed(seed + 100 * number, k))]
 
-        runs = kept_part(lambda one=one: run_replications(one, replications, jobs, progress))  # type: ignore[misc]
+        bar = f"{case.name} ({number + 1} of {len(CASES if cases is None else cases)})"
+        runs = kept_part(partial(run_replications, one, replications, jobs, progress, label=bar))
         found = {name: int(runs[name].sum()) for name in (*(f"missed_{level:g}" for level in LEVELS), "control")}
         # Unless the misses show, at level 1e-3, a rate above what the intervals allow.
         passed = all(

@@ -160,7 +160,7 @@ def promise(replications: int, seed: int, jobs: int | None, progress: bool) -> I
                 rows.append({"case": case.name, "delta": delta} | _row(case, result))
         return rows
 
-    yield from _passes(replication, replications, jobs, progress)
+    yield from _passes("promise", replication, replications, jobs, progress)
 
 
 def control(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
@@ -177,7 +177,7 @@ def control(replications: int, seed: int, jobs: int | None, progress: bool) -> I
                 rows.append({"case": case.name, "delta": DELTAS[0]} | row)
         return rows
 
-    for table in _passes(replication, replications, jobs, progress):
+    for table in _passes("controls", replication, replications, jobs, progress):
         table["passed"] = ~table["passed"]
         yield table
 
@@ -193,14 +193,15 @@ def _row(case: Case, result: Result) -> dict[str, Any]:
 
 
 def _passes(
-    replication: Callable[[int], list[dict[str, Any]]], replications: int, jobs: int | None, progress: bool
+    name: str, replication: Callable[[int], list[dict[str, Any]]], replications: int, jobs: int | None, progress: bool
 ) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
     rows = pd.DataFrame()
     for start in range(0, replications, PASS):
         few = min(PASS, replications - start)
-        more = kept_part(lambda: run_replications(lambda k: replication(start + k), few, jobs, progress))  # noqa: B023
+        bar = f"{name}, runs {start + 1:,} to {start + few:,} of {replications:,}"
+        more = kept_part(lambda: run_replications(lambda k: replication(start + k), few, jobs, progress, label=bar))  # noqa: B023
         rows = pd.concat([rows, more], ignore_index=True)
         yield _table(rows)
 

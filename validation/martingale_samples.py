@@ -66,7 +66,8 @@ def bounds(replications: int, seed: int, jobs: int | None, progress: bool) -> It
         for kind in ("best-arm", "level-set"):
             world = make(objective=kind)
             every: dict[str, Maker] = {width: partial(_make, world, factor) for width, factor in WIDTHS.items()}
-            table = _compared(world, every, replications, seed, jobs, progress).rename(columns={"algorithm": "bounds"})
+            table = _compared(world, every, replications, seed, jobs, progress, f"{name}, {kind}")
+            table = table.rename(columns={"algorithm": "bounds"})
             for column, value in (("objective", kind), ("experiment", name)):
                 table.insert(0, column, value)
             yield table
@@ -80,7 +81,8 @@ def instances(
         for number in range(RANDOM):
             world = random_instance(kind, number, easy)
             every: dict[str, Maker] = {width: partial(_make, world, factor) for width, factor in WIDTHS.items()}
-            both = _compared(world, every, replications, seed, jobs, progress)
+            title = f"{'easy ' if easy else ''}{kind}, instance {number + 1} of {RANDOM}"
+            both = _compared(world, every, replications, seed, jobs, progress, title)
             wide = both["times_lower_bound"].iloc[1]
             table = both.iloc[:1].assign(times_with_wide_bounds=wide).rename(columns={"algorithm": "instance"})
             table["instance"] = f"{kind} {number}"
@@ -100,10 +102,10 @@ def _make(world: Instance, factor: float, rng: np.random.Generator) -> Martingal
 
 
 def _compared(
-    world: Instance, every: dict[str, Maker], replications: int, seed: int, jobs: int | None, progress: bool
+    world: Instance, every: dict[str, Maker], replications: int, seed: int, jobs: int | None, progress: bool, title: str
 ) -> pd.DataFrame:
-    make = partial(environment, world)
-    rows = kept_part(partial(comparison_rows, every, make, world.answer, replications, jobs, seed, progress))
+    make, how = partial(environment, world), (world.answer, replications, jobs, seed, progress)
+    rows = kept_part(partial(comparison_rows, every, make, *how, title=title))
     bound = instance_sharp_bound(world, DELTA)
     table = comparison_table(rows, bound)
     table["lower_bound"] = bound

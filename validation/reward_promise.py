@@ -180,7 +180,7 @@ def _runs(case: Case, kind: str, replications: int, seed: int, jobs: int | None,
             }
         ]
 
-    return kept_part(lambda: run_replications(one, replications, jobs, progress))
+    return kept_part(lambda: run_replications(one, replications, jobs, progress, label=f"{case.name}, {kind}"))
 
 
 def run(

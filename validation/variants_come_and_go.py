@@ -9,6 +9,7 @@ import datetime
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,8 @@ def counts(
         def one(k: int, case: Case = case, number: int = number) -> list[dict[str, Any]]:
             return [play(case, replication_seed(seed + 100 * number, k))]
 
-        runs = kept_part(lambda one=one: run_replications(one, replications, jobs, progress))  # type: ignore[misc]
+        bar = f"{case.name} ({number + 1} of {len(CASES if cases is None else cases)})"
+        runs = kept_part(partial(run_replications, one, replications, jobs, progress, label=bar))
         lost, total = int(runs["lost"].sum()), len(runs)
         # Unless the losses show, at level 1e-3, a rate above delta.
         passed = not lost or beta.ppf(1e-3, lost, total - lost + 1) <= DELTA
