@@ -100,7 +100,9 @@ def where_head_is_not_best(data: pd.DataFrame) -> pd.DataFrame:
     return every[~(every.difference < -2.0 * every.standard_error)].reset_index(drop=True)
 
 
-def draw_figure_2(data: pd.DataFrame, panel: str, ax: Axes | None = None, *, clipped: bool = True) -> Axes:
+def draw_figure_2(
+    data: pd.DataFrame, panel: str, ax: Axes | None = None, *, clipped: bool = True, title: str | None = None
+) -> Axes:
     """Draw one panel, "a" or "b": average largest error with standard errors, one line an estimator."""
     from convexdesign.plotting.canvas import axes_or_new, finished, legend_over, ticks_between
     from convexdesign.plotting.palette import LINE_STYLES, MARKERS, series_colour
@@ -125,8 +127,9 @@ def draw_figure_2(data: pd.DataFrame, panel: str, ax: Axes | None = None, *, cli
         ax.xaxis.set_major_formatter("{x:,.0f}")
     if panel == "b":
         ax.set_xticks(sorted(set(data[data.panel == "b"].d)))
-    legend_over(ax)
-    return finished(ax, "pulls" if panel == "a" else "dimension d", "largest error of a variance", grid="y")
+    pad = legend_over(ax)
+    xlabel = "pulls" if panel == "a" else "dimension d"
+    return finished(ax, xlabel, "largest error of a variance", grid="y", title=title, pad=pad)
 
 
 def run(
@@ -158,9 +161,8 @@ def run(
     figure = Figure(figsize=(10, 3.9), dpi=150, layout="constrained")
     axes = figure.subplots(1, 2)
     for panel, ax in zip("ab", axes):
-        draw_figure_2(data, panel, ax)
         fixed = "d = 15" if panel == "a" else f"{data.budget.max():,} pulls"
-        ax.set_title(f"({panel}) {fixed}", loc="left")
+        draw_figure_2(data, panel, ax, title=f"({panel}) {fixed}")
     figure.savefig(paths[0])
     summarise_figure_2(data).to_csv(paths[2], index=False)
     paths[3].write_text(_report(data), encoding="utf-8")

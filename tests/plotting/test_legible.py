@@ -73,7 +73,7 @@ PICTURES = {
     "an ellipse": lambda ax: plotting.plot_ellipse([[1, 0], [0, 1]], [0.5, 0.5], targets=[[1, 1]], ax=ax),
     "Elfving": lambda ax: plotting.plot_elfving([[1, 0], [0, 1]], [1, 1], ax=ax),
     "figure 1": lambda ax: figure_1.draw_complexity(*FIGURE_1, ax),
-    "figure 2 a": lambda ax: figure_2.draw_figure_2(FIGURE_2, "a", ax),
+    "figure 2 a": lambda ax: figure_2.draw_figure_2(FIGURE_2, "a", ax, title="(a) d = 15"),
     "figure 2 b": lambda ax: figure_2.draw_figure_2(FIGURE_2, "b", ax),
     "figure 3": lambda ax: figure_3.draw_samples(FIGURE_3, "one", ax),
     "as if equal": lambda ax: plotting.plot_comparison(
