@@ -14,19 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from convexdesign.criteria import oracle_of
 from convexdesign.criteria.information import InformationForm, InformationState, Inverses
 from convexdesign.problem import DesignProblem
-from convexdesign.problem.targets import Targets
 from convexdesign.typing import Floats, Indices
 
 __all__ = [
     "Component",
     "ComponentGroup",
     "GroupState",
+    "ManyTargets",
     "component_of",
     "curvature",
     "evaluated",
@@ -42,6 +43,18 @@ ALL_TARGETS, MORE_TARGETS = 64, 24
 IDLE = 1e-9
 
 
+class ManyTargets(Protocol):
+    """Targets of which the worst few are asked for."""
+
+    def worst(self, factor: Floats, k: int = 1) -> tuple[Indices, Floats]:
+        """The k targets with the largest |F'v|^2, largest first, and these values; fewer if there are fewer."""
+        ...
+
+    def take(self, index: Indices) -> Floats:
+        """The vectors at the indices, shape (k, d)."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Component:
     """One information function of `form`, with its vectors L (d, k); A0; log of the best; of many targets where L is from."""
@@ -50,7 +63,7 @@ class Component:
     L: Floats
     held: Floats
     best: float = 0.0
-    targets: Targets | None = None
+    targets: ManyTargets | None = None
 
 
 def component_of(problem: DesignProblem, best: float = 0.0) -> Component:

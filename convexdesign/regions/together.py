@@ -44,6 +44,7 @@ from convexdesign.regions.everywhere import prove_everywhere
 from convexdesign.regions.exchange import Search
 from convexdesign.regions.generalised import GlmCurve, GlmModel
 from convexdesign.regions.intervals import UNIT
+from convexdesign.regions.predicted import PredictedTargets
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.search import apart, clusters
 from convexdesign.regions.sensitivities import SumBranch, SumProver, Term
@@ -67,6 +68,7 @@ KINDS = (
     "DesignProblem",
     "xy_allocation",
     "level_set_allocation",
+    "g_optimal",
 )
 ROUNDS = 60
 FIRST = 80
@@ -75,6 +77,8 @@ LAST = 1e-12
 SHARE = 0.1
 MERGED = 0.02
 REFUTED = 8
+# Rounds that do not halve the gap before neighbours are made one: with them rounding decides.
+IDLE = 5
 NEGLIGIBLE = 1e-9
 # Of more entries of the information of all settings no vertex is sought.
 MOST_ENTRIES = 1_000_000
@@ -310,6 +314,10 @@ def together(problems: Sequence[Any], weights: Any, standard: bool = True) -> Re
 def mixture_problem(problems: Sequence[RegionProblem], weights: Sequence[float]) -> RegionCompoundProblem:
     """The problem of the mean information of several parameter values."""
     listed = checked(problems)
+    if listed[0].predicts_region:
+        raise InputError(
+            'over="information" is not known for G, whose targets are the whole region; give items or targets'
+        )
     return RegionCompoundProblem((Mixture(listed, shares(list(weights), len(listed))),), np.ones(1))
 
 
@@ -415,7 +423,7 @@ class Together:
         sample = self.search.starts[0][: 4 * max(p.curve.d for p in firsts) + 20]
         where = np.zeros(len(sample), dtype=np.intp)
         self.shifts = np.array([shift_of(p) for p in firsts])
-        self.components = [component_of(p.finite(where, sample)) for p in firsts]
+        self.components = [over_settings(p, where, sample) for p in firsts]
         # What is subtracted: of the least log Phi what makes it comparable between coordinates.
         best = -self.shifts if problem.is_maximin else 0.0 * self.shifts
         if problem.is_maximin and problem.standard:
@@ -502,12 +510,14 @@ class Together:
 
     def refined(self, reached: Reached, missed: tuple[Indices, Floats] | None) -> Reached:
         """Settings where phi is too large are added until there are none."""
-        best, last = reached, 1e-6
+        best, last, idle, halved = reached, 1e-6, 0, np.inf
         for _ in range(ROUNDS):
             reached, where, x, height = self.looked_at(reached)
-            if reached.gap < best.gap or best is reached or best.most == 1.0:
+            idle, halved = (0, reached.gap) if reached.gap < halved / 2.0 else (idle + 1, halved)
+            if reached.gap < best.gap or best.most == 1.0:
                 best = reached
-            if missed is None and (reached.gap <= SHARE * self.tol or time.perf_counter() > self.deadline):
+            done = reached.gap <= SHARE * self.tol or idle >= IDLE or time.perf_counter() > self.deadline
+            if missed is None and done:
                 break
             keep = reached.weights > 1e-3 / len(reached.weights) * min(1.0, 1e3 * reached.gap)
             high = height > 1.0 - 10.0 * reached.gap
@@ -579,6 +589,23 @@ class Together:
         fewer = self.reweighted(reached, fewer_points(lifted, reached.weights))
         return reached if fewer is None or fewer.gap > max(reached.gap * 1.01, SHARE * self.tol) else fewer
 
+    def with_proven_targets(self, reached: Reached) -> tuple[Reached, bool]:
+        """With the variances of G as they are proven over the region; and whether targets with more were found."""
+        values, components, grew = reached.values.copy(), list(self.components), False
+        rows, _ = self.rows(reached.groups, reached.where, reached.x)
+        for group, Y in zip(reached.groups, rows):
+            state = evaluated(group, Y, reached.weights)
+            for place, k in enumerate(group.numbers):
+                own = components[k]
+                if state is None or not isinstance(own.targets, PredictedTargets):
+                    continue
+                most, missed = own.targets.proven(state.half[place].T, self.tol / 4.0, self.deadline)
+                values[k] = -float(np.log(most)) - own.best
+                if len(missed):
+                    components[k], grew = replace(own, L=np.hstack([own.L, missed.T])), True
+        self.components = components
+        return self.with_most(replace(reached, values=values), reached.most), grew
+
     def proven(self, reached: Reached) -> tuple[float, tuple[Indices, Floats] | None]:
         """The proven upper bound on phi, and settings that refute the tolerance."""
         self.set_columns(reached)
@@ -604,7 +631,9 @@ def best_alone(problem: RegionProblem, own: Component, tol: float, time_limit: f
     """An upper bound on log Phi of the best design for one problem alone, proven."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        design = problem.solved(tol=min(tol / 10, 1e-7) if problem.is_polynomial else tol / 4, time_limit=time_limit)
+        # Of G the variances are sought and proven in turns, of which the last digits take many.
+        is_quick = problem.is_polynomial and not problem.predicts_region
+        design = problem.solved(tol=min(tol / 10, 1e-7) if is_quick else tol / 4, time_limit=time_limit)
     return own.form.logarithm(design.bound, own.L)
 
 
@@ -616,7 +645,15 @@ def form_of(problem: RegionProblem) -> InformationForm:
 def alone(problem: RegionProblem) -> Component:
     """Its information function, over a few settings."""
     x = problem.search().starts[0][: 4 * problem.curve.d]
-    return component_of(problem.finite(np.zeros(len(x), dtype=np.intp), x))
+    return over_settings(problem, np.zeros(len(x), dtype=np.intp), x)
+
+
+def over_settings(problem: RegionProblem, where: Indices, x: Floats) -> Component:
+    """Its information function, over these settings; of G with all settings of the region as targets."""
+    if not problem.predicts_region:
+        return component_of(problem.finite(where, x))
+    own = component_of(problem.finite(where, x, problem.frame.rows(where, x, weighted=False)))
+    return replace(own, targets=PredictedTargets(problem))
 
 
 def spans(groups: Sequence[ComponentGroup], rows: Sequence[Floats]) -> None:
@@ -653,12 +690,13 @@ def solve_together(
     best: RegionCompoundDesign | None = None
     for _ in range(REFUTED):
         reached = solver.at_vertex(solver.without_negligible(solver.refined(reached, missed)))
+        reached, grew = solver.with_proven_targets(reached)
         most, missed = solver.proven(reached)
         design = joint_design(solver, reached, most, started)
         best = design if best is None or design.gap < best.gap else best
         if verbose:
             print(repr(design))
-        if design.status is Status.CERTIFIED or missed is None or time.perf_counter() > deadline:
+        if design.status is Status.CERTIFIED or (missed is None and not grew) or time.perf_counter() > deadline:
             break
     assert best is not None
     if best.status is not Status.CERTIFIED:
