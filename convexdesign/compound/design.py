@@ -67,7 +67,7 @@ class CompoundDesign:
     efficiencies : array of float
         Of a maximin problem the efficiency for every problem, against the best for it alone; else empty.
     values : array of float
-        log Phi_j of every problem: log det / d, or minus the logarithm of the variance.
+        log Phi_j of every problem: log det / d, minus the logarithm of a variance, or that of the least eigenvalue.
     status : convexdesign.Status
         Whether the gap is within the tolerance.
     stats : Stats

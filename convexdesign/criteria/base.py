@@ -7,6 +7,7 @@ with a subclass and put it into THE table (`convexdesign.criteria`); whoever nee
 - certificate: the bound on the optimum that vectors b_j prove, and the vectors that a design itself suggests;
 - verify, plotting: derivatives, sensitivities, the worst targets;
 - rounding: the criterion as a function of an information matrix, scaled so that phi(cM) = phi(M)/c, with exchange gains;
+- compound: the information function that it is, or None;
 - programs: its conic formulations, by name; frankwolfe: its corrective step, and its smooth form, or None;
 - rigorous: its enclosure in balls.
 

@@ -222,7 +222,8 @@ class RegionCompoundDesign:
     efficiencies : array of float
         Of a maximin problem the efficiency for every problem, against the best for it alone; else empty.
     values : array of float
-        Of every problem log Phi_j: log det / d, or minus the logarithm of the variance.
+        Of every problem log Phi_j: log det / d, minus the logarithm of a variance, or that of the least eigenvalue; of G of
+        the proven worst variance.
     kind : str
         How the largest sensitivity was bounded: "sum of squares" or "interval branch and bound".
     most, found : float
