@@ -35,15 +35,15 @@ PAGE = """# Plans of other programs over regions
 
 Made by `{command}`, {date} on {machine}, one BLAS thread:
 {versions}. D-efficiency against the proven best anywhere in the region, of `design.round(n)` with its default effort and of
-the best of up to {starts} starts of each program (fewer where these took {seconds:g} s, in brackets); and the restarts
-after which the
-program has a plan within 1e-4 of the best known with a probability of 95 %, from the share of its starts that had (with none of
-K, at least what a share of 3/K would need).
+the best of up to {starts} starts of each program (fewer where these took {seconds:g} s of processor time, in brackets); and
+the restarts after which the program has a plan within 1e-4 of the best known with a probability of 95 %, from the share of its
+starts that had (with none of K, at least what a share of 3/K would need).
 
 {table}
 
 pyoptex exchanges coordinates among {levels} levels of each factor. pyDOE3 has classical designs and no search: the face-centred
-central composite design of the square and the cubes, and Doehlert's of the ball, with the runs that they have. {missing}
+central composite design of the square and the cubes, and `doehlert_simplex_design` for the ball, with the runs that they have
+(the latter shrunk into the ball: its runs lie at several distances from the centre, where Doehlert's lie at one). {missing}
 """
 
 CLOSE = 1e-4
@@ -151,14 +151,12 @@ def bofire(problem: Any, n: int) -> Callable[[int], dict[str, Any]]:
     """One local search from random runs."""
     from bofire.data_models.constraints.api import LinearInequalityConstraint, NonlinearInequalityConstraint
     from bofire.data_models.domain.api import Domain
-    from bofire.data_models.features.api import ContinuousInput, ContinuousOutput
+    from bofire.data_models.features.api import CategoricalInput, ContinuousInput, ContinuousOutput
     from bofire.data_models.strategies.api import DoEStrategy as Data
     from bofire.data_models.strategies.doe import DOptimalityCriterion
     from bofire.strategies.doe_strategy import DoEStrategy
 
     region = problem.region
-    if region.choices:
-        raise NotImplementedError("levels")
     constraints: list[Any] = []
     for g in inequalities(region):
         if g.degree == 1:
@@ -173,17 +171,18 @@ def bofire(problem: Any, n: int) -> Callable[[int], dict[str, Any]]:
             )
         else:
             constraints.append(NonlinearInequalityConstraint(expression=f"-({written(g)})", features=list(g.names)))
-    inputs = [ContinuousInput(key=name, bounds=(a, b)) for name, a, b in limits(region)]
+    inputs: list[Any] = [ContinuousInput(key=name, bounds=(a, b)) for name, a, b in limits(region)]
+    inputs += [CategoricalInput(key=name, categories=list(levels)) for name, levels in region.choices]
     domain = Domain.from_lists(inputs=inputs, outputs=[ContinuousOutput(key="y")], constraints=constraints)
     terms = [
         ":".join(f"{{{name}**{e}}}" if e > 1 else name for name, e in row.items() if e) for row in monomials(problem)
     ]
-    formula = " + ".join(term or "1" for term in terms)
+    formula = " + ".join([*(term or "1" for term in terms), *(name for name, _ in region.choices)])
 
     def one(seed: int) -> dict[str, Any]:
         data = Data(domain=domain, criterion=DOptimalityCriterion(formula=formula), seed=seed, use_cyipopt=False)
         found = DoEStrategy(data_model=data).ask(candidate_count=n)
-        return {name: found[name].tolist() for name in region.names}
+        return {name: found[name].tolist() for name in (*region.names, *dict(region.choices))}
 
     return one
 
@@ -217,7 +216,7 @@ def started(
     make: Callable[[Any, int], Callable[[int], dict[str, Any]]], problem: Any, n: int, starts: int, seconds: float
 ) -> Any:
     """Run tables of as many starts as the time allows, or the reason why there are none."""
-    tables, begun = [], time.perf_counter()
+    tables, begun = [], time.process_time()
     try:
         with (
             contextlib.redirect_stdout(io.StringIO()),
@@ -228,11 +227,9 @@ def started(
             one = make(problem, n)
             for k in range(starts):
                 tables.append(one(k))
-                begun = begun if k else time.perf_counter()  # the first compiles what others run
-                if time.perf_counter() - begun > seconds:
+                begun = begun if k else time.process_time()  # the first compiles what others run
+                if time.process_time() - begun > seconds:
                     break
-    except NotImplementedError as error:
-        return f"no {error}"
     except Exception as error:
         return tables or f"fails: {type(error).__name__}: {str(error)[:60]}"
     return tables
@@ -245,6 +242,7 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--problems", type=int, default=10)
+    parser.add_argument("--resume", type=Path, help="what an earlier run has printed: its problems are not run again")
     given = parser.parse_args()
     if given.site is not None:
         sys.path.append(str(given.site))
@@ -255,8 +253,9 @@ def main() -> None:
             there.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             missing.append(name)
-    lines = []
-    for name, problem, n in problems()[: given.problems]:
+    printed = given.resume.read_text(encoding="utf-8").splitlines() if given.resume is not None else []
+    lines = [line for line in printed if line.startswith("| ")]
+    for name, problem, n in problems()[len(lines) : given.problems]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cd.ConvergenceWarning)
             design = cd.solve(problem, tol=1e-5)
@@ -282,10 +281,7 @@ def main() -> None:
         print(lines[-1], flush=True)
     head = ("problem", "N", "round", "pyoptex", "restarts", "BoFire", "restarts", "pyDOE3")
     page = PAGE.format(
-        command="python "
-        + " ".join(
-            ["benchmarks/region_programs.py", *(a for a in sys.argv[1:] if "site-packages" not in a and a != "--site")]
-        ),
+        command=f"python benchmarks/region_programs.py docs/benchmarks --starts {given.starts} --seconds {given.seconds:g}",
         date=datetime.date.today(),
         machine=platform.machine(),
         versions=", ".join(there),

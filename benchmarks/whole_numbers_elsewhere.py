@@ -1,11 +1,12 @@
-"""Whole-number plans: `auto` beside pyDOE3, pyoptex, doekit and coordinate exchange on the thirty problems of `whole_numbers`.
+"""Whole-number plans: `auto` beside other programs and coordinate exchange on the thirty problems of `whole_numbers`.
 
-    python benchmarks/whole_numbers_elsewhere.py [FOLDER] [--seconds S] [--problems M]
+    python benchmarks/whole_numbers_elsewhere.py [FOLDER] [--site SITE_PACKAGES] [--seconds S] [--problems M]
 
-To be run with a Python of its own, where `pip install pyDOE3 pyoptex doekit` has put the others beside this package; those that
-cannot be imported are said so. Every rival starts anew with another seed until S seconds of processor time are over (each at
-least once), and coordinate exchange makes 100 restarts besides; the best of its plans counts. All are judged by
-det(X'X)^(1/p) / N against the same proven bound. With FOLDER the table is written to FOLDER/whole-numbers-elsewhere.md.
+The others (pyDOE3, pyoptex, doekit, BoFire) need an environment of their own (`pip install pyDOE3 pyoptex doekit
+"bofire[optimization]"`, which brings torch), whose packages --site appends; those that cannot be imported are said so. Every
+rival starts anew with another seed until S seconds of processor time are over (each at least once), and coordinate exchange
+makes 100 restarts besides; the best of its plans counts. All are judged by det(X'X)^(1/p) / N against the same proven bound.
+With FOLDER the table is written to FOLDER/whole-numbers-elsewhere.md.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import io
 import itertools
 import platform
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -35,7 +37,8 @@ thread, with {versions}.
 Efficiency of the best plan found against the proven bound on all proportions: `design.round(n)` with its default effort, and
 each of the others started again and again with new seeds for {seconds:g} seconds of processor time; coordinate exchange makes
 100 restarts. A dash: the program has no such model (pyDOE3 has full polynomials alone), or no plan of its own estimates all
-terms, or none came within eight times that time{missing}.
+terms, or none came within eight times that time{missing}. BoFire's plans are of continuous factors, moved to the nearest
+levels: told of the levels -1, 0 and 1 it uses two of them.
 
 {table}
 
@@ -98,9 +101,37 @@ def pyoptex(levels: np.ndarray, k: int, model: str, n: int) -> Rival | None:
     return plan
 
 
-RIVALS = {"pyDOE3": pydoe3, "pyoptex": pyoptex, "doekit": doekit}
-# What has no plan of its own without packages that this comparison does without.
-WITHOUT = {"bofire": "BoFire, whose optimal designs need torch and Ipopt, was not run"}
+def bofire(levels: np.ndarray, k: int, model: str, n: int) -> Rival | None:
+    """Its local search over continuous factors (by scipy's SLSQP in place of Ipopt), every run moved to the nearest levels.
+
+    Told of discrete levels -1, 0 and 1 it makes plans of 0 and 1 alone, which estimate no squares.
+    """
+    from bofire.data_models.domain.api import Domain
+    from bofire.data_models.features.api import ContinuousInput, ContinuousOutput
+    from bofire.data_models.strategies.api import DoEStrategy as Data
+    from bofire.data_models.strategies.doe import DOptimalityCriterion
+    from bofire.strategies.doe_strategy import DoEStrategy
+
+    names = [f"x{i}" for i in range(k)]
+    inputs = [ContinuousInput(key=name, bounds=(-1, 1)) for name in names]
+    domain = Domain.from_lists(inputs=inputs, outputs=[ContinuousOutput(key="y")])
+    parts = ["1", *names]
+    if model != "main effects":
+        parts += [f"{a}:{b}" for a, b in itertools.combinations(names, 2)]
+    if model == "quadratic":
+        parts += [f"{{{name}**2}}" for name in names]
+    criterion = DOptimalityCriterion(formula=" + ".join(parts))
+
+    def plan(seed: int) -> np.ndarray:
+        data = Data(domain=domain, criterion=criterion, seed=seed, use_cyipopt=False)
+        found = DoEStrategy(data_model=data).ask(candidate_count=n)
+        at = np.abs(found[names].to_numpy(dtype=float)[:, :, None] - levels).argmin(axis=2)
+        return terms(levels[at], model)
+
+    return plan
+
+
+RIVALS = {"pyDOE3": pydoe3, "pyoptex": pyoptex, "doekit": doekit, "bofire": bofire}
 
 
 def best_of(plan: Rival | None, seconds: float) -> float:
@@ -147,9 +178,12 @@ def version(name: str) -> str | None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--site", type=Path)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--problems", type=int, default=30)
     given = parser.parse_args()
+    if given.site is not None:
+        sys.path.append(str(given.site))
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, too_long)
     found = rows(given.seconds, given.problems)
@@ -159,7 +193,7 @@ def main() -> None:
         cells = [f"{others[r]:.4f}" if others.get(r, 0.0) > 0 else "-" for r in names]
         lines.append(f"| {name} | {n} | {own:.4f} | " + " | ".join(cells) + " |")
     absent = [r for r in RIVALS if version(r) is None]
-    said = [*WITHOUT.values(), *(f"{r} could not be imported" for r in absent)]
+    said = [f"{r} could not be imported" for r in absent]
     page = PAGE.format(
         date=datetime.date.today(),
         machine=platform.machine(),

@@ -109,6 +109,7 @@ def solve(
     >>> d.status.name, [round(float(w), 4) for w in d.weights]
     ('CERTIFIED', [0.2, 0.8])
     """
+    _check_limits(tol, max_iter, time_limit)
     if isinstance(problem, ContinuumProblem):
         given = {
             "method": method,
@@ -119,7 +120,7 @@ def solve(
         }
         over: Design = problem.solved(tol=tol, time_limit=time_limit, verbose=verbose, progress=progress, **given)
         return over
-    _check_options(problem, method, tol, max_iter, time_limit, formulation, backend)
+    _check_options(problem, method, formulation, backend)
     start = read_warm_start(warm_start, problem)
     tol, max_iter, time_limit = real(tol), max_iter and whole(max_iter), time_limit and real(time_limit)
     reporter = _Reporter(verbose, progress, tol, time_limit)
@@ -195,10 +196,10 @@ def _solved(problem: DesignProblem, options: _Options) -> Design:
     return best
 
 
-def solved_as_found(problem: DesignProblem, tol: float) -> Design:
+def solved_as_found(problem: DesignProblem, tol: float, time_limit: float | None = None) -> Design:
     """The best design over a list, on all arms that the methods leave with weight, neighbours included; without a warning."""
     return _solved(
-        problem, _Options("auto", tol, None, None, read_warm_start(None, problem), None, None, lambda _: None)
+        problem, _Options("auto", tol, None, time_limit, read_warm_start(None, problem), None, None, lambda _: None)
     )
 
 
@@ -302,9 +303,6 @@ def _coarse(canonical: Canonical) -> Outcome:
 def _check_options(
     problem: DesignProblem,
     method: str,
-    tol: float,
-    max_iter: int | None,
-    time_limit: float | None,
     formulation: str | None,
     backend: str | None,
 ) -> None:
@@ -317,6 +315,9 @@ def _check_options(
         _check_choice("backend", backend, BACKENDS)
     if (formulation or backend) and method not in ("auto", "conic"):
         raise InputError(f"formulation and backend belong to method='conic', not to {method!r}; leave them out")
+
+
+def _check_limits(tol: float, max_iter: int | None, time_limit: float | None) -> None:
     if not SMALLEST_TOL <= real(tol) < math.inf:
         raise InputError(
             f"tol is {shown(tol)}; give a relative gap of at least {SMALLEST_TOL:g} (float64 proves no less)"

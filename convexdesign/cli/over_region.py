@@ -147,17 +147,24 @@ def read_run_table(problem: Any, path: Path, dialect: dict[str, Any]) -> dict[st
     """
     import pandas
 
-    from convexdesign.tables.factors import read_factors
+    from convexdesign.tables.factors import first_line, read_factors
 
     factors = problem.region.factors
     table = read_factors(path, unique=False, only={*factors, "count", "weight"}, **dialect)
     columns = {name.strip(): values for name, values in table.columns.items()}
     missing = [name for name in factors if name not in columns and name not in dict(problem.region.eliminated)]
     if missing:
+        header = first_line(path, delimiter=dialect.get("delimiter"), encoding=dialect.get("encoding"))
+        near = [name for name in header if name.lower() == missing[0].lower()]
         raise InputError(
             f"{path}: the runs have no column {missing[0]!r}; they need {', '.join(factors)}, as the problem calls them"
+            + (f" (there is a column {near[0]!r})" if near else "")
         )
     runs = pandas.DataFrame({name: columns[name] for name in factors if name in columns})
+    try:
+        problem.region.coordinates(runs)
+    except InputError as error:
+        raise InputError(f"{path}: {error} (rows count from 0, below the header)") from None
     if "count" in columns and "count" not in factors:
         counts = columns["count"]
         for k, number in enumerate(counts):

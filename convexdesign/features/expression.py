@@ -74,6 +74,10 @@ ALLOWED: tuple[type[ast.AST], ...] = (
 )
 
 
+# Columns that an error lists.
+MOST_NAMED = 20
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns of a table that a formula may use, each with the names by which expressions call it.
@@ -91,6 +95,13 @@ class Columns:
     def internal(self, name: str, *, as_is: bool = False) -> str:
         """The internal name of a column."""
         return f"cd_{'raw' if as_is or not self.numeric[name] else 'num'}_{self.index[name]}_"
+
+    def unknown(self, name: str) -> InputError:
+        """What to say of a name that no column has."""
+        listed = list(self.numeric)
+        return InputError(
+            f"there is no column {name!r}; there are {', '.join(listed[:MOST_NAMED])}{', ...' * (len(listed) > MOST_NAMED)}"
+        )
 
     def shown(self, text: str, *, quote: bool) -> str:
         """The text with columns called as the user calls them, in backquotes where they are no plain names."""
@@ -158,7 +169,7 @@ def _translated(text: str, columns: Columns, used: list[str]) -> str:
         if kind == "quoted" or (kind == "name" and after not in ("(", "=") and token in columns.numeric):
             name = token.strip("`")
             if name not in columns.numeric:
-                raise InputError(f"there is no column {name!r}")
+                raise columns.unknown(name)
             used.append(name)
             out.append(columns.internal(name))
         elif kind == "name" and after == "(":
@@ -167,7 +178,7 @@ def _translated(text: str, columns: Columns, used: list[str]) -> str:
             out.append(token)
         elif kind == "name":
             if not (token in ("True", "False", "None", *CONTRASTS) or token.startswith("contr.")):
-                raise InputError(f"there is no column {token!r}")
+                raise columns.unknown(token)
             out.append(token)
         else:
             out.append("**" if token == "^" else token)

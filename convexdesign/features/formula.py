@@ -219,7 +219,7 @@ class _Parser:
 
     def _column(self, name: str) -> Term:
         if name not in self.columns.numeric:
-            raise InputError(f"there is no column {name!r}")
+            raise self.columns.unknown(name)
         numeric = self.columns.numeric[name]
         return ((Factor(self.columns.internal(name), "numeric" if numeric else "category", (name,), not numeric), 1.0),)
 

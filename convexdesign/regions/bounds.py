@@ -53,7 +53,10 @@ def polytope_bounds(A: Floats, b: Floats, names: Sequence[str]) -> tuple[tuple[F
     lower, upper = -(tops[0] + pad[0]), tops[1] + pad[1]
     for k in range(q):
         if not lower[k] + 4 * pad.max() < upper[k]:
-            raise InputError(f"the region is flat or empty: {names[k]} lies between {lower[k]:g} and {upper[k]:g}")
+            raise InputError(
+                f"the region is flat or empty: {names[k]} lies between {lower[k]:g} and {upper[k]:g}; leave out a factor that "
+                "the others determine, or widen the limits"
+            )
     return tuple(Fraction(float(x)) for x in lower), tuple(Fraction(float(x)) for x in upper)
 
 

@@ -42,6 +42,8 @@ START = 60_000
 # Entries of the matrix in which settings are thinned out.
 MOST_ENTRIES = 1_500_000
 FEWEST = 4000
+# What a design over a list may take after the deadline.
+LEAST_SECONDS = 0.5
 # Local searches of one round over all pieces.
 SEARCHES = 60
 # The same with inequalities for models that are no polynomials, whose derivatives take longer.
@@ -77,6 +79,8 @@ class Search:
     """The search for one problem: settings in, better settings out. Nothing here is trusted."""
 
     def __init__(self, problem: RegionProblem, seed: int = 0):
+        # What `solve` sets: designs over lists end by then.
+        self.deadline = np.inf
         self.problem, self.frame, self.region = problem, problem.frame, problem.region
         self.rng = np.random.default_rng(seed)
         self.is_free_g = problem.predicts_region and not problem.is_kiefer_wolfowitz
@@ -205,7 +209,7 @@ class Search:
     def solved(self, where: Indices, x: Floats, tol: float, symmetry: Symmetry | None = None) -> SearchOutcome:
         """The optimal design over a list of settings, or of their images."""
         finite = self.problem.finite(where, x, self.targets, symmetry)
-        design = solved_finite(finite, tol)
+        design = solved_finite(finite, tol, self.deadline)
         if design.canonical.rank < self.frame.d:
             raise UnidentifiableError("the settings do not span the model")
         vectors = vectors_of(design, self.symmetry)
@@ -425,14 +429,15 @@ def distinct(where: Indices, x: Floats, region: Region, distance: float) -> tupl
     return np.concatenate(parts_where), np.vstack(parts_x)
 
 
-def solved_finite(problem: DesignProblem, tol: float) -> Design:
-    """The optimal design over a list, without a word on what was not reached."""
+def solved_finite(problem: DesignProblem, tol: float, deadline: float = np.inf) -> Design:
+    """The optimal design over a list, or as near as the deadline allows, without a word on what was not reached."""
     from convexdesign.solving import solved_as_found
 
     # Neighbours are kept: of two points next to an optimum the mean is nearer.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return solved_as_found(problem, max(tol, 1e-11))
+        left = None if np.isinf(deadline) else max(deadline - time.perf_counter(), LEAST_SECONDS)
+        return solved_as_found(problem, max(tol, 1e-11), left)
 
 
 def inverse_root(design: Design) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -471,6 +472,8 @@ def _factor(
         raise InputError(f"{code}**{power:g} is no polynomial; a model over a region takes whole powers")
     text = code[2:-1] if code.startswith("I(") else code
     every = (*region.names, *gone, *(name for name in piece if _is_number(piece[name])))
+    if re.search(r"\w\s*\(", text):
+        raise InputError(f"{code} is no polynomial of the factors; a mean with functions in it is for Model.nonlinear")
     top, bottom = parse_ratio(text, every, f"the term {code}")
     if not bottom.is_constant:
         raise InputError(f"the term {code} divides by a factor and is no polynomial")

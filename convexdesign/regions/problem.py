@@ -360,6 +360,10 @@ def make_problem(curve: Curve | NonlinearCurve, kind: str, options: Mapping[str,
         known = ", ".join(name for name in KINDS if name != "DesignProblem")
         raise InputError(f"{kind} ranks a list of arms and has no meaning over a region; choose one of {known}")
     for name, value in options.items():
+        if name == "over" and value is not None:
+            raise InputError(
+                "over is for several values of the parameters: give model.at(values).over(region), or leave it out"
+            )
         if name not in (*KINDS[kind], *COMMON) and value is not None:
             raise InputError(
                 f"{name} is not known over a region for {kind}; it takes {', '.join((*KINDS[kind], *COMMON))}"
@@ -419,6 +423,13 @@ def _vectors(curve: Curve | NonlinearCurve, given: Any, what: str) -> Floats:
 
 
 def _direction(curve: Curve | NonlinearCurve, given: Any) -> Floats:
+    out = _read_direction(curve, given)
+    if not out.any():
+        raise InputError("direction is zero: there is nothing to estimate; give a nonzero combination of theta")
+    return out
+
+
+def _read_direction(curve: Curve | NonlinearCurve, given: Any) -> Floats:
     if isinstance(given, Mapping):
         out = np.zeros(curve.d)
         for name, value in given.items():
@@ -536,6 +547,13 @@ def check_problem(problem: RegionProblem) -> None:
     H = np.vstack([problem.frame.piece_rows(piece, x) for piece in range(pieces)])
     if np.linalg.matrix_rank(H, tol=1e-9 * float(np.linalg.norm(H, 2))) == curve.d:
         return
+    if curve.weight is not None:
+        plain = np.vstack([problem.frame.piece_rows(piece, x, False) for piece in range(pieces)])
+        if np.linalg.matrix_rank(plain, tol=1e-9 * float(np.linalg.norm(plain, 2))) == curve.d:
+            raise InputError(
+                "theta: measurements are informative in so small a part of the region that they are found in too few places of "
+                "it to span the model; make the region smaller, around predictors near zero"
+            )
     _, R, pivot = qr(F / size, mode="economic", pivoting=True)
     level = np.abs(np.diag(R))
     rank = min(int(np.count_nonzero(level > 1e-9 * level[0])), curve.d - 1)

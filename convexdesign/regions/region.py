@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -262,6 +263,11 @@ class Region:
             raise InputError(
                 f"A has the shape {matrix.shape}; with {right.size} rows of b it must be ({right.size}, {len(names)})"
             )
+        for name, values in (("A", matrix), ("b", right)):
+            bad = np.argwhere(~np.isfinite(values))
+            if len(bad):
+                at = ", ".join(map(str, bad[0].tolist()))
+                raise InputError(f"{name}[{at}] is {values[tuple(bad[0])]}; give finite numbers")
         from convexdesign.regions.bounds import polytope_bounds
 
         lower, upper = polytope_bounds(matrix, right, names)
@@ -341,6 +347,11 @@ class Region:
         named = self.names + tuple(name for name, _ in self.eliminated)
         extra = []
         for text in condition.texts:
+            for name, _ in self.choices:
+                if re.search(rf"\b{name}\b", text):
+                    raise InputError(
+                        f"the condition {text!r} names {name}, which has levels; name continuous factors alone"
+                    )
             for g in parse_inequalities(text, named):
                 reduced = g.substituted(dict(self.eliminated), self.names)
                 if reduced.is_constant:
@@ -380,7 +391,9 @@ class Region:
         for _, levels in self.choices:
             count *= len(levels)
         if count > MOST_PIECES:
-            raise InputError(f"the levels make {count} combinations; at most {MOST_PIECES}, each with its own proof")
+            raise InputError(
+                f"the levels make {count} combinations; at most {MOST_PIECES}, each with its own proof: leave some out"
+            )
 
     # ------------------------------------------------------------- questions
 
@@ -447,7 +460,8 @@ class Region:
                 if off.max(initial=0.0) > 1e-6 and name not in free:
                     k = int(off.argmax())
                     raise InputError(
-                        f"row {k}: {name} is {shown_there[k]:g}, but the other components leave {p.at(x)[k]:g}"
+                        f"row {k}: {name} is {shown_there[k]:g}, but the other components leave {p.at(x)[k]:g}; write all "
+                        f"with more digits, or leave the column {name} out"
                     )
         return where, x
 

@@ -46,6 +46,7 @@ def solve_over_region(
     started = time.perf_counter()
     deadline = np.inf if time_limit is None else started + real(time_limit)
     search = problem.search()
+    search.deadline = deadline
     prover = RegionProver(problem.frame, problem.price) if problem.is_polynomial else None
     found = search.first()
     extra: tuple[Indices, Floats] | None = None

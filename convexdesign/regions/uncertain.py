@@ -7,7 +7,8 @@ of the mean information matrix (EW).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -114,14 +115,35 @@ class UncertainCurve(Continuum):
         return together(problems, self.model.weights if over == "average" else None, over != "lowest")
 
     def _problems(self, kind: str, options: Mapping[str, Any]) -> list[RegionProblem]:
-        first = make_problem(self.curves[0], kind, options)
+        with self._naming(0):
+            first = make_problem(self.curves[0], kind, options)
         if options.get("existing_runs") is not None or isinstance(self.curves[0], NonlinearCurve):
-            return [first, *(make_problem(curve, kind, options) for curve in self.curves[1:])]
+            out = [first]
+            for k, curve in enumerate(self.curves[1:], 1):
+                with self._naming(k):
+                    out.append(make_problem(curve, kind, options))
+            return out
         out = [first]
-        for curve in self.curves[1:]:
-            check_curve(curve)
+        for k, curve in enumerate(self.curves[1:], 1):
+            with self._naming(k):
+                check_curve(curve)
             out.append(replace(first, curve=curve, like=first))
         return out
+
+    @contextmanager
+    def _naming(self, k: int) -> Iterator[None]:
+        """Errors say at which values of the parameters."""
+        try:
+            yield
+        except InputError as error:
+            if not str(error).startswith(("the derivative", "theta", "the model does not span")):
+                raise
+            model = self.model.models[k]
+            names = (
+                model.names if isinstance(model, NonlinearModel) else [f"theta[{j}]" for j in range(len(model.theta))]
+            )
+            values = ", ".join(f"{name} = {value:g}" for name, value in zip(names, model.theta))
+            raise InputError(f"{error} (at value {k} of the parameters: {values})") from None
 
     def __repr__(self) -> str:
         text = self.model.models[0].text
@@ -130,6 +152,8 @@ class UncertainCurve(Continuum):
 
 def at_values(model: GlmModel | NonlinearModel, thetas: Any, weights: Any) -> UncertainModel:
     """The model at the rows of a table of parameters."""
+    if isinstance(thetas, Sequence) and thetas and all(isinstance(row, Mapping) for row in thetas):
+        thetas = {name: [row.get(name) for row in thetas] for name in thetas[0]}
     if isinstance(model, NonlinearModel):
         rows = named_rows(thetas, model.names)
     else:

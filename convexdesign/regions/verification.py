@@ -129,16 +129,13 @@ class RegionVerification:
         from scipy.optimize import linear_sum_assignment
 
         region, best = self.reference.problem.region, self.reference
-        n = len(self.weights)
-        copies = np.repeat(np.arange(len(best.weights)), rounded_counts(best.weights, n))
         low, high = np.array(region.lower, dtype=float), np.array(region.upper, dtype=float)
-        apart = (
-            2.0 * np.abs(self.x[:, None, :] - best.x[copies][None, :, :]) / (high - low)
-            if region.q
-            else np.zeros((n, n, 1))
-        )
-        far = np.linalg.norm(apart, axis=2)
-        far += 2.0 * (np.asarray(self.where)[:, None] != np.asarray(best.where)[copies][None, :])
+        far = 2.0 * (np.asarray(self.where)[:, None] != np.asarray(best.where)[None, :])
+        if region.q:
+            far += np.linalg.norm(2.0 * (self.x[:, None, :] - best.x[None, :, :]) / (high - low), axis=2)
+        near = np.bincount(far.argmin(axis=1), minlength=len(best.weights))
+        copies = np.repeat(np.arange(len(best.weights)), rounded_counts(best.weights, len(far), near))
+        far = far[:, copies]
         row, column = linear_sum_assignment(far**2)
         target = copies[column]
         table = pandas.DataFrame(region.table(np.asarray(self.where).tolist(), self.x))
@@ -175,7 +172,10 @@ class RegionVerification:
         """
         low, high = self.efficiency_interval
         facts = [("value", f"{self.value:.8g}"), ("proven bound", f"{self.lower_bound:.8g}")]
-        facts += [("efficiency", f"between {at_least(low, 6)} and {at_most(high, 6)}"), ("proof", self.proof)]
+        proven = f"between {at_least(low, 6)} and {at_most(high, 6)}"
+        if not self.is_allowed and low == high == 1.0:
+            proven = "none: better than anything inside the region, by leaving it"
+        facts += [("efficiency", proven), ("proof", self.proof)]
         if len(self.outside):
             facts.append(("outside the region", f"rows {', '.join(map(str, self.outside.tolist()))}"))
         return table_of_settings("run table, judged over a region", facts, self.moves().reset_index(names="row"))
@@ -192,23 +192,33 @@ class RegionVerification:
             Value, bound, efficiency and verdict, and which runs to move.
         """
         low, high = self.efficiency_interval
+        proven = f"between {low:.6f} and {high:.6f}"
+        if not self.is_allowed and low == high == 1.0:
+            proven = "none: better than anything inside the region, by leaving it"
         lines = [
             f"value            {self.value:.8g}",
             f"proven bound     {self.lower_bound:.8g} over the whole region, by {self.reference.certificate.kind}",
-            f"efficiency       between {low:.6f} and {high:.6f}",
+            f"efficiency       {proven}",
             f"proof            {self.proof}",
         ]
-        if len(self.outside):
-            lines.append(f"outside          rows {', '.join(map(str, self.outside.tolist()))} lie outside the region")
         if self.is_optimal():
-            lines.append("verdict          optimal to a share of 1e-6")
-        else:
-            moves = self.moves()
-            far = moves[moves["distance"] > 1e-3]
-            lines.append(
-                f"verdict          {100 * (1 - low):.3g} % of the runs are wasted; {len(far)} of {len(moves)} should move:"
-            )
+            return "\n".join([*lines, "verdict          optimal to a share of 1e-6"])
+        moves = self.moves()
+        far = moves[moves["distance"] > 1e-3]
+        said = f"{100 * (1 - low):.3g} % of the runs are wasted"
+        if high == 0.0:
+            said = "the runs do not measure all that is asked for"
+        if not self.is_allowed:
+            lines.append(f"outside          rows {', '.join(map(str, self.outside.tolist()))} lie outside the region")
+            said = f"NOT allowed: {len(self.outside)} of {len(moves)} runs lie outside"
+        if len(far):
+            lines.append(f"verdict          {said}; {len(far)} of {len(moves)} should move:")
             lines.append(far.head(10).round(4).to_string(index=True))
+        else:
+            lines.append(
+                f"verdict          {said}, by how often each setting is run, and not by where they are; round({len(moves)}) "
+                f"seeks the best plan of {len(moves)} runs"
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -337,10 +347,10 @@ def noise_at(problem: RegionProblem, x: Floats) -> Floats:
     return values_of(problem.noise, x)
 
 
-def rounded_counts(weights: Floats, n: int) -> Any:
-    """n copies in about these proportions: the largest remainders."""
+def rounded_counts(weights: Floats, n: int, near: Any) -> Any:
+    """n copies in about these proportions: the largest remainders, of equal ones where there are runs already."""
     exact = weights / weights.sum() * n
-    counts = np.floor(exact).astype(int)
-    rest = np.argsort(-(exact - counts), kind="stable")[: n - int(counts.sum())]
+    counts = np.floor(exact + 1e-6).astype(int)
+    rest = np.lexsort([-(near - counts), -np.round(exact - counts, 3)])[: n - int(counts.sum())]
     counts[rest] += 1
     return counts

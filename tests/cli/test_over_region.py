@@ -84,6 +84,15 @@ def test_runs_outside_the_region_are_named(cli, model, tmp_path):
     assert "rows 2 lie outside the region" in result.out
 
 
+def test_errors_of_run_tables_name_the_file(cli, model, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("Batch,x\nA,0\n")
+    assert "runs.csv: the runs have no column 'batch'" in cli("verify", model, "--runs", path).err
+    assert "there is a column 'Batch'" in cli("verify", model, "--runs", path).err
+    path.write_text("batch,x\nA,0\nC,1\n")
+    assert "runs.csv: row 1: batch is 'C'; its levels are A, B" in cli("verify", model, "--runs", path).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -86,6 +86,8 @@ BAD = {
     "too many": (lambda: R.levels(**{f"x{k}": [0, 1, 2] for k in range(9)}), "combinations"),
     "not finite": (lambda: R.box(a=(0, np.inf)), "finite"),
     "no room": (lambda: R.simplex(["a", "b"], upper=0.4), "no room"),
+    "nan": (lambda: R.polytope([[1, np.nan]], [1]), r"A\[0, 1\] is nan"),
+    "where levels": (lambda: R.levels(k=[1, 2]) * R.box(a=(0, 1)) & R.where("a + k <= 2"), "names k, which has levels"),
     "code": (lambda: R.box(a=(0, 1)) & R.where("__import__('os') <= a"), "holds"),
 }
 
@@ -99,8 +101,15 @@ def test_a_region_that_is_none_is_refused_in_words(name):
 
 D = cd.DesignProblem
 WRONG = {
-    "unknown factor": (lambda: D.d_optimal(cd.Model.formula("1 + z").over(cube(1))), "z"),
-    "no polynomial": (lambda: D.d_optimal(cd.Model.formula("1 + log(x0)").over(cube(1))), "log"),
+    "unknown factor": (lambda: D.d_optimal(cd.Model.formula("1 + z").over(cube(1))), "no column 'z'; there are x0"),
+    "no polynomial": (lambda: D.d_optimal(cd.Model.formula("1 + log(x0)").over(cube(1))), r"Model\.nonlinear"),
+    "nothing": (lambda: D.c_optimal(line(2), [0, 0, 0]), "direction is zero"),
+    "over": (lambda: D.d_optimal(line(2), over="average"), "over is for several values"),
+    "tolerance": (lambda: cd.solve(D.d_optimal(line(2)), tol=np.nan), "tol is nan"),
+    "steep": (
+        lambda: D.d_optimal(cd.Model.glm("1 + x", [0, 1000], "logit").over(R.box(x=(-4, 4)))),
+        "informative in so small a part",
+    ),
     "does not span": (
         lambda: D.d_optimal(cd.Model.formula("1 + a + b").over(R.simplex(["a", "b"]))),
         "does not span",

@@ -84,6 +84,20 @@ def test_runs_outside_the_region_are_named():
     assert not judged.is_allowed
     assert not judged.is_optimal()
     assert "rows 0, 2 lie outside" in judged.summary()
+    assert "better than anything inside" in judged.summary()
+    assert "NOT allowed: 2 of 3 runs lie outside" in judged.summary()
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        ([-1, 1, 1], "do not measure all"),
+        ([-1, -1, 0, 1], "by how often each setting is run"),
+        ([-1, 0, 0.5], "should move"),
+    ],
+)
+def test_the_verdict_says_what_is_wrong(x, said):
+    assert said in cd.verify(D.d_optimal(line(2)), runs={"x": x}).summary()
 
 
 def test_a_logistic_dose_design():

@@ -8,6 +8,7 @@ import convexdesign as cd
 
 D = cd.DesignProblem
 INTERVAL = cd.Region.box(x=(-3, 3))
+POSITIVE = cd.Region.box(x=(0, 4))
 
 
 def solved(problem):
@@ -200,6 +201,10 @@ BAD = {
     "over": (
         lambda: D.d_optimal(cd.Model.glm("1 + x", [0, 1], "logit").at([[0, 1]]).over(INTERVAL), over="best"),
         "choose one of average",
+    ),
+    "domain": (
+        lambda: D.d_optimal(cd.Model.nonlinear("x/(k + x)", {"k": 1}).at([{"k": 1}, {"k": -2}]).over(POSITIVE)),
+        "value 1 of the parameters: k = -2",
     ),
     "verify": (lambda: cd.verify(D.compound([D.d_optimal(line(2))]), runs={"x": [0, 1]}), "solved, not verified"),
 }
