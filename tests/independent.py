@@ -94,18 +94,22 @@ def sensitivities(X, covariances, vectors):
     return np.array(out)
 
 
-def minimax_bound(arms, variance, vectors, targets, prior=None) -> float:
-    """sum_j (b_j'v_j)^2 / (sum_j b_j'A0b_j + max_i sum_j (b_j'x_i)^2 / s_i^2), in extended-precision arithmetic."""
+def minimax_bound(arms, variance, vectors, targets, prior=None, support=None) -> float:
+    """sum_j (b_j'v_j)^2 / (sum_j b_j'A0b_j + max_i sum_j (b_j'x_i)^2 / s_i^2), in extended-precision arithmetic.
+
+    support: the largest w'q over what weights may be, instead of the largest q_i.
+    """
     X, V = np.asarray(arms, np.longdouble), np.asarray(targets, np.longdouble)
     B = np.asarray(vectors, np.longdouble)
     # Scaled so that no square overflows; the bound does not depend on the scale of B.
     B = B / np.abs(B).max()
     hits = ((B * V).sum(axis=1) ** 2).sum()
     if X.ndim == 3:
-        most = sensitivities(np.asarray(arms, float), variance, B).max()
+        q = sensitivities(np.asarray(arms, float), variance, B)
     else:
         s2 = np.broadcast_to(np.asarray(variance, np.longdouble), len(X))
-        most = (((X @ B.T) ** 2).sum(axis=1) / s2).max()
+        q = ((X @ B.T) ** 2).sum(axis=1) / s2
+    most = q.max() if support is None else support(q.astype(float))
     if prior is not None:
         most = most + ((B @ np.asarray(prior, np.longdouble)) * B).sum()
     return float(hits / most)

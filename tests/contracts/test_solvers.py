@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -104,16 +105,115 @@ def response_problems():
     }
 
 
+def limited_problems():
+    """Weights with caps, minima, both, a budget; as shares of costs, with information held, with several responses."""
+    rng = np.random.default_rng(3)
+    X, Z = rng.standard_normal((30, 3)), rng.standard_normal((8, 3))
+    s2, unit = rng.uniform(0.3, 3.0, 30), np.ones(30)
+    i, j = np.triu_indices(8, 1)
+    some = np.where(np.arange(30) < 20, 0.05, 1.0)
+    costs = rng.uniform(1.0, 4.0, 30)
+    budget = (costs[None], [1.1 * costs.min()])
+    held = np.diag([0.2, 0.0, 0.1])
+    theta = np.array([1.0, 0.2, -0.4])
+    best = int(np.argmax(Z @ theta))
+    D = Z[best] - np.delete(Z, best, axis=0)
+    pairs = rng.standard_normal((20, 3, 2))
+    P, columns = cd.DesignProblem, pairs.transpose(0, 2, 1).reshape(-1, 3)
+    return {
+        "caps-g": (P.g_optimal(X, max_weight=0.07), X, unit, X, Limits(upper=0.07)),
+        "both-g": (
+            P.g_optimal(X, noise_variance=s2, max_weight=0.1, min_weight=0.01),
+            X,
+            s2,
+            X,
+            Limits(0.01, 0.1),
+        ),
+        "minima-c": (P.c_optimal(X, theta, min_weight=0.02), X, unit, theta[None], Limits(0.02)),
+        "costs-g": (P.g_optimal(X, costs=s2, max_weight=0.1), X, s2, X, Limits(upper=0.1)),
+        "caps-xy": (
+            P.xy_allocation(X, Z, noise_variance=s2, max_weight=some),
+            X,
+            s2,
+            Z[i] - Z[j],
+            Limits(upper=some),
+        ),
+        "budget-g": (P.g_optimal(X, inequalities=budget), X, unit, X, Limits(budget=budget)),
+        "all-g": (
+            P.g_optimal(X, min_weight=0.005, max_weight=0.2, inequalities=(costs[None], [2.2])),
+            X,
+            unit,
+            X,
+            Limits(0.005, 0.2, (costs[None], [2.2])),
+        ),
+        "held-level-set": (
+            P.level_set_allocation(X, Z, prior_information=held, n_new=50, max_weight=0.1),
+            X,
+            unit,
+            Z,
+            Limits(upper=0.1, prior=held / 50),
+        ),
+        "caps-best-arm": (
+            P.best_arm_oracle(X, Z, theta=theta, max_weight=0.1),
+            X,
+            unit,
+            D / (D @ theta)[:, None],
+            Limits(upper=0.1),
+        ),
+        "caps-responses": (
+            P.g_optimal(pairs, max_weight=0.15),
+            pairs,
+            np.tile(np.eye(2), (20, 1, 1)),
+            columns,
+            Limits(upper=0.15),
+        ),
+    }
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What weights may be, written out; information held per measurement."""
+
+    lower: object = 0.0
+    upper: object = 1.0
+    budget: tuple[np.ndarray, list[float]] | None = None
+    prior: np.ndarray | None = None
+
+    def missed(self, w):
+        """By how much, at most, of the limit's own size."""
+        over = [np.max(w - self.upper), np.max(self.lower - w)]
+        if self.budget is not None:
+            over.append(float(self.budget[0][0] @ w / self.budget[1][0] - 1.0))
+        return max(over)
+
+    def support(self, q):
+        """The largest w'q: filled in order, and with a price on the budget, the best of which orders two arms alike."""
+        if self.budget is None:
+            return self.filled(q)
+        costs, most = self.budget[0][0], self.budget[1][0]
+        i, j = np.triu_indices(q.size, 1)
+        prices = np.append(np.maximum((q[i] - q[j]) / (costs[i] - costs[j]), 0.0), 0.0)
+        return min(self.filled(q - price * costs) + price * most for price in prices)
+
+    def filled(self, q):
+        low, high = (np.broadcast_to(b, q.shape).astype(float) for b in (self.lower, self.upper))
+        order = np.argsort(-q)
+        room = (high - low)[order]
+        return low @ q + np.clip(1.0 - low.sum() - (np.cumsum(room) - room), 0.0, room) @ q[order]
+
+
 PROBLEMS = problems() | response_problems()
+LIMITED = limited_problems()
 
 
-def check(design, arms, variance, targets, slack=1e-9):
+def check(design, arms, variance, targets, limits=None, slack=1e-9):
     """Everything a design claims, recomputed: membership, value, bound, gap, status."""
     w = design.weights
+    prior = None if limits is None else limits.prior
     assert w.shape == (len(arms),)
     assert np.all(w >= 0)
     assert abs(w.sum() - 1) < 1e-12
-    value = minimax_value(arms, variance, targets, w)
+    value = minimax_value(arms, variance, targets, w, prior)
     assert design.value == pytest.approx(value, rel=1e-7)
     dual = design.certificate.dual
     if dual is None:  # Kiefer-Wolfowitz: the value is s^2 rank, which no design can beat
@@ -121,7 +221,7 @@ def check(design, arms, variance, targets, slack=1e-9):
         bound = design.problem.common_variance * design.canonical.rank
     else:
         aims = design.problem.targets.take(dual.targets)
-        bound = minimax_bound(arms, variance, dual.vectors, aims)
+        bound = minimax_bound(arms, variance, dual.vectors, aims, prior, limits and limits.support)
     assert design.lower_bound == pytest.approx(bound, rel=1e-9)
     assert bound <= value * (1 + slack)
     if design.status is cd.Status.CERTIFIED:
@@ -139,6 +239,18 @@ def test_reaches_the_gap_asked_for(solver, name):
         design = cd.solve(problem, method=method, formulation=formulation, backend=backend)
     check(design, arms, variance, targets)
     assert design.gap <= (1e-3 if backend == "scs" else 1e-6)
+
+
+@pytest.mark.parametrize("name", LIMITED)
+@pytest.mark.parametrize("method", ["auto", "conic"])
+def test_limits_on_weights_are_kept_and_the_gap_is_reached(method, name):
+    problem, *data, limits = LIMITED[name]
+    design = cd.solve(problem, method=method, tol=1e-6)
+    check(design, *data, limits)
+    assert design.status is cd.Status.CERTIFIED
+    assert limits.missed(design.weights) <= 1e-12
+    if method == "auto":
+        assert design.stats.method == ("conic" if limits.budget else "interior-point")
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
