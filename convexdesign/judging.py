@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from convexdesign.programs.prover import Prover
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
-    from convexdesign.rounding.sparsification_within import LinearLimits
+    from convexdesign.vertex import Room
 
 __all__ = ["at_its_vertex", "better", "judged"]
 
@@ -38,9 +39,9 @@ def at_its_vertex(design: Design) -> Design:
     """The design on fewer arms, where its tolerance allows that."""
     from convexdesign.vertex import at_vertex
 
-    weights, certificate = at_vertex(
-        design.canonical, design.weights, design.certificate, design.tol, _limits(design.canonical)
-    )
+    weights, certificate = design.weights, design.certificate
+    for room in _rooms(design.canonical, weights):
+        weights, certificate = at_vertex(design.canonical, weights, certificate, design.tol, room)
     if weights is design.weights:
         return design
     weights.flags.writeable = False
@@ -48,23 +49,36 @@ def at_its_vertex(design: Design) -> Design:
     return replace(design, weights=weights, certificate=certificate, status=status)
 
 
-def _limits(canonical: Canonical) -> LinearLimits | None:
-    """Bounds and linear constraints on the weights; None where there are none, or others that are not linear."""
+def _rooms(canonical: Canonical, weights: Floats) -> Iterator[Room | None]:
+    """What the weights may move within, None where there are no constraints.
+
+    With curved constraints that can be evaluated: first for all arms, then for those that these constraints do not depend on,
+    the others as they are. Nothing moves under constraints with variables of their own.
+    """
     from convexdesign.rounding.sparsification_within import LinearLimits
+    from convexdesign.vertex import Room
 
     W, n = canonical.problem.weight_set, canonical.problem.n_arms
     if W.is_simplex:
-        return None
+        yield None
+        return
     lower = np.zeros(n) if W.lower is None else W.lower
     upper = np.where(W.allowed(n), np.ones(n) if W.upper is None else np.maximum(W.upper, lower), 0.0)
     if W.is_box:
-        return LinearLimits(lower, upper, np.empty((0, n)), np.empty(0), np.empty((0, n)), np.empty(0))
+        limits = LinearLimits(lower, upper, np.empty((0, n)), np.empty(0), np.empty((0, n)), np.empty(0))
+        yield Room.linear(limits, W.violation)
+        return
     from convexdesign.programs.constraints import feasible_set
 
     feasible = feasible_set(W, n)
-    if not feasible.is_linear:
-        return None
-    return LinearLimits(lower, np.minimum(upper, feasible.most), feasible.E, feasible.e, feasible.G, feasible.h)
+    upper = np.minimum(upper, feasible.most)
+    limits = LinearLimits(lower, upper, feasible.E, feasible.e, feasible.G, feasible.h)
+    if feasible.is_linear:
+        yield Room.linear(limits, W.violation)
+    elif feasible.evaluable:
+        yield Room(limits, feasible.violation, feasible.projected)
+        low, high = (np.where(feasible.bent, weights, bound) for bound in (lower, upper))
+        yield Room(replace(limits, lower=low, upper=high), feasible.violation, feasible.projected)
 
 
 def better(first: Design | None, second: Design | None) -> Design | None:

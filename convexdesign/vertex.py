@@ -5,6 +5,8 @@
 - With bounds and linear constraints: the same information matrix has a design at a vertex of what they allow, with at most
   r(r+1)/2 + 1 arms between their bounds and one more for every constraint that holds with equality
   (`rounding.sparsification_within`), whatever the criterion.
+- With other convex constraints besides: the same, where the weights moved keep these; first by any arms, then by those that
+  such constraints do not depend on.
 - log det and average variances: the same information matrix has a design of at most r(r+1)/2 + 1 arms (Caratheodory). Of two
   arms that tell nearly the same, neighbours on a grid, one is left out where the best weights on the others are within the
   tolerance; they are found by Newton's method on the few arms that are left.
@@ -14,7 +16,8 @@ Nothing is believed: every step is evaluated against the bound of the certificat
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +31,7 @@ from convexdesign.rounding.sparsification import sparsify
 from convexdesign.rounding.sparsification_within import LinearLimits, between, settled_at_lower_bounds, sparsify_within
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["at_vertex"]
+__all__ = ["Room", "at_vertex"]
 
 
 # Supports beyond this are left as they are: they are no smeared points.
@@ -40,11 +43,34 @@ NEWTON_STEPS = 40
 # Neighbours are merged where that leaves the gap below this share of the tolerance.
 MERGED = 0.5
 MOST_MERGED = 60
+# What solvers leave of zero is below one of these, the most first that the certificate allows.
+DUST = (1e-4, 1e-5, 1e-6, 1e-7)
 # The gap to which weights are found again on fewer arms, and what constraints may be missed by.
 SETTLED = 1e-10
+# A row with less room than this share of its terms is in the way.
+NEAR = 1e-6
 ROUNDING = 1e-12
 # A weight at or below it, as a share of an even one, is zero.
 ZERO = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """Bounds and linear rows that weights move within; how far weights miss all constraints; and what moves them inside."""
+
+    limits: LinearLimits
+    missed: Callable[[Floats], float]
+    into: Callable[[Floats], Floats]
+
+    @classmethod
+    def linear(cls, limits: LinearLimits, own: Callable[[Floats], float]) -> Room:
+        """Where that is all there is; own: by how much the weights miss sum and bounds."""
+        rows, right, equalities = np.vstack([limits.E, limits.G]), np.r_[limits.e, limits.h], len(limits.E)
+
+        def missed(w: Floats) -> float:
+            return max(own(w), float(misses_of(rows, right, w, equalities).max(initial=0.0)))
+
+        return cls(limits, missed, lambda w: into_rows(w, limits.lower, limits.upper, rows, right, equalities))
 
 
 def at_vertex(
@@ -52,15 +78,15 @@ def at_vertex(
     weights: Floats,
     certificate: Certificate,
     tol: float,
-    limits: LinearLimits | None = None,
+    room: Room | None = None,
 ) -> tuple[Floats, Certificate]:
     """The weights (n,) on fewer arms where a certificate within tol allows it, and their certificate.
 
-    limits: what bounds and linear constraints allow, None for weights without either or with others besides.
+    room: what constraints allow, None for weights without any.
     """
     problem = canonical.problem
-    if limits is not None and certificate.gap <= tol:
-        return _within(canonical, weights, certificate, limits, tol)
+    if room is not None and certificate.gap <= tol:
+        return _within(canonical, weights, certificate, room, tol)
     support, r = np.flatnonzero(weights != 0), canonical.rank
     if not problem.weight_set.is_simplex or problem.responses > 1 or certificate.gap > tol:
         return weights, certificate
@@ -79,24 +105,57 @@ def at_vertex(
 
 
 def _within(
-    canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, tol: float
+    canonical: Canonical,
+    weights: Floats,
+    certificate: Certificate,
+    room: Room,
+    tol: float,
 ) -> tuple[Floats, Certificate]:
-    """The weights at a vertex of what is allowed, with their information; then without neighbours."""
+    """The weights at a vertex of what is allowed, with their information; then without dust and without neighbours."""
+    limits = room.limits
     cleared = settled_at_lower_bounds(weights, limits)
     if np.count_nonzero(cleared) < np.count_nonzero(weights):
-        weights, certificate = _allowed(canonical, weights, certificate, limits, cleared, tol)
-    r, index = canonical.rank, between(weights, limits)
-    least = r * (r + 1) // 2
-    if not least < index.size <= MOST_ARMS or index.size * r**4 > 4 * MOST_ENTRIES * r:
-        return _merged(canonical, weights, certificate, limits, tol)
+        weights, certificate = _allowed(canonical, weights, certificate, room, cleared, tol)
+    weights, certificate = _sparsified(canonical, weights, certificate, room, tol)
+    if not canonical.problem.weight_set.is_box:  # there it is gone already
+        weights, certificate = _cleared(canonical, weights, certificate, room, tol)
+        polished = _settled(canonical, weights, limits)
+        if polished is not weights:
+            weights, certificate = _allowed(canonical, weights, certificate, room, polished, tol)
+    return _merged(canonical, weights, certificate, room, tol)
+
+
+def _sparsified(
+    canonical: Canonical, weights: Floats, certificate: Certificate, room: Room, tol: float
+) -> tuple[Floats, Certificate]:
+    """The weights at a vertex of what is allowed."""
+    limits, r = room.limits, canonical.rank
+    index = between(weights, limits)
+    if not r * (r + 1) // 2 < index.size <= MOST_ARMS or index.size * r**4 > 4 * MOST_ENTRIES * r:
+        return weights, certificate
     arms = grouped(canonical.whiten_arms(index), canonical.problem.responses)
     held = _information(canonical, np.where(np.isin(np.arange(weights.size), index), 0.0, weights))
     for even_sum in (False, True):
         moved = sparsify_within(arms, weights, limits, held, even_sum=even_sum)
-        weights, certificate = _allowed(canonical, weights, certificate, limits, moved, tol)
+        weights, certificate = _allowed(canonical, weights, certificate, room, moved, tol)
         if between(weights, limits).size < index.size:
             break
-    return _merged(canonical, weights, certificate, limits, tol)
+    return weights, certificate
+
+
+def _cleared(
+    canonical: Canonical, weights: Floats, certificate: Certificate, room: Room, tol: float
+) -> tuple[Floats, Certificate]:
+    """Without what solvers leave of zero."""
+    size = np.minimum(room.limits.upper, 1.0)
+    for cut in DUST:
+        cleared = np.where(weights - room.limits.lower < cut * size, room.limits.lower, weights)
+        few = np.count_nonzero(weights)
+        if np.count_nonzero(cleared) < few:
+            weights, certificate = _allowed(canonical, weights, certificate, room, cleared, MERGED * tol)
+        if np.count_nonzero(weights) < few:
+            break
+    return weights, certificate
 
 
 def _information(canonical: Canonical, weights: Floats) -> Floats:
@@ -110,14 +169,16 @@ def _information(canonical: Canonical, weights: Floats) -> Floats:
 
 
 def _allowed(
-    canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, moved: Floats, tol: float
+    canonical: Canonical,
+    weights: Floats,
+    certificate: Certificate,
+    room: Room,
+    moved: Floats,
+    tol: float,
 ) -> tuple[Floats, Certificate]:
     """Moved weights on fewer arms where they miss the constraints no more than before and are certified, else the weights."""
-    rows, right = np.vstack([limits.E, limits.G]), np.r_[limits.e, limits.h]
-    moved = into_rows(moved, limits.lower, limits.upper, rows, right, len(limits.E))
-    missed = canonical.problem.weight_set.violation(moved)
-    if len(rows):
-        missed = max(missed, float(misses_of(rows, right, moved, len(limits.E)).max()))
+    moved = room.into(moved)
+    missed = room.missed(moved)
     if np.count_nonzero(moved) > np.count_nonzero(weights) or missed > max(certificate.feasibility, ROUNDING):
         return weights, certificate
     again = revalued(certificate, canonical, moved)
@@ -127,11 +188,16 @@ def _allowed(
 
 
 def _merged(
-    canonical: Canonical, weights: Floats, certificate: Certificate, limits: LinearLimits, tol: float
+    canonical: Canonical,
+    weights: Floats,
+    certificate: Certificate,
+    room: Room,
+    tol: float,
 ) -> tuple[Floats, Certificate]:
     """Neighbours between their bounds made one, where the constraints allow that and the criterion does not tell."""
     if canonical.problem.responses > 1 or oracle_of(canonical.problem).smooth(canonical) is None:
         return weights, certificate
+    limits = room.limits
     tried: set[int] = set()
     while len(tried) < MOST_MERGED:
         index = between(weights, limits)
@@ -151,15 +217,16 @@ def _merged(
         if moved[nearest] > limits.upper[nearest] or (limits.G @ moved > limits.h + ROUNDING).any():
             continue
         moved = _settled(canonical, moved, limits)
-        weights, certificate = _allowed(canonical, weights, certificate, limits, moved, MERGED * tol)
+        weights, certificate = _allowed(canonical, weights, certificate, room, moved, MERGED * tol)
     return weights, certificate
 
 
 def _settled(canonical: Canonical, weights: Floats, limits: LinearLimits) -> Floats:
-    """The best weights on the arms between their bounds, the others where they are; as given where there are other limits."""
+    """The best weights on the arms between their bounds, the others where they are; as given where a row is in the way."""
     smooth = oracle_of(canonical.problem).smooth(canonical)
     used = np.flatnonzero(weights != 0)
-    if smooth is None or len(limits.E) or len(limits.G) or not used.size <= MOST_ARMS:
+    tight = limits.G @ weights > limits.h - NEAR * (np.abs(limits.G) @ weights + np.abs(limits.h))
+    if smooth is None or len(limits.E) or tight.any() or not used.size <= MOST_ARMS:
         return weights
     free = np.isin(used, between(weights, limits))
     low, high = (np.where(free, bound[used], weights[used]) for bound in (limits.lower, limits.upper))

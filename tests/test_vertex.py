@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -105,6 +106,13 @@ def test_a_smeared_design_within_constraints_has_its_few_points():
         design = cd.solve(P.d_optimal(F, **given))
         assert x[design.support].tolist() == [-1.0, 0.0, 1.0]
         assert np.abs(design.weights[design.support] - [0.25, 0.375, 0.375]).max() < 1e-5
+    # A curved constraint: the weights below and above zero may have a length of 0.4, or so much that nothing is asked.
+    above = (x > 0).astype(float)
+    for length, end in ((0.4, 0.4 / np.sqrt(2.0)), (0.9, 1 / 3)):
+        design = cd.solve(P.d_optimal(F, constraints=lambda w: [cp.norm(cp.hstack([below @ w, above @ w])) <= length]))  # noqa: B023
+        assert x[design.support].tolist() == [-1.0, 0.0, 1.0]
+        assert np.abs(design.weights[design.support] - [end, 1 - 2 * end, end]).max() < 1e-5
+        assert design.certificate.feasibility <= 1e-12
     capped = cd.solve(P.d_optimal(F, max_weight=np.where(x == 0, 0.2, 1.0), inequalities=(below[None], [0.45])))
     assert capped.status.name == "CERTIFIED"
     assert between_bounds(capped) <= 7

@@ -83,6 +83,8 @@ class Feasible:
         self.curved = [row for row in self.rows if row is not None and not row.g.is_affine()]
         mine = all(v.id == self.w.id for c in made for v in c.variables())
         self.evaluable = mine and all(row is not None for row in self.rows)
+        # Which arms anything but E w = e and G w <= h depends on.
+        self.bent = _bent(form)
         self._refuse_empty(_left(time_limit, started))
 
     def __call__(self, w: Any) -> list[cp.Constraint]:
@@ -205,7 +207,8 @@ class Feasible:
 
     def _cut(self, row: Row, at: Floats) -> tuple[Floats, Floats] | None:
         self.w.value = at
-        value = row.g.value
+        with np.errstate(all="ignore"):  # a logarithm of zero
+            value = row.g.value
         if value is None:
             return None
         values = np.atleast_1d(np.asarray(value, dtype=float)).ravel(order="F")
@@ -214,7 +217,8 @@ class Feasible:
         above = values > 0
         if not above.any():
             return np.zeros((0, at.size)), np.zeros(0)
-        slope = row.g.grad.get(self.w)
+        with np.errstate(all="ignore"):
+            slope = row.g.grad.get(self.w)
         if slope is None:
             return None
         slopes = np.asarray(sparse.csc_array(slope).todense(), dtype=float).reshape(at.size, -1).T[above]
@@ -298,11 +302,22 @@ def _with_inequalities(form: ConeForm, weight_set: WeightSet) -> ConeForm:
     return ConeForm(A, np.r_[form.b[:at], weight_set.h, form.b[at:]], form.zero, form.nonneg + added, blocks, form.n)
 
 
+def _of_weights_alone(form: ConeForm) -> NDArray[np.bool_]:
+    mine = np.diff(form.A[:, form.n :].indptr) == 0 if form.A.shape[1] > form.n else np.ones(len(form.b), dtype=bool)
+    return np.asarray(mine & (np.diff(form.A.indptr) > 0))
+
+
+def _bent(form: ConeForm) -> NDArray[np.bool_]:
+    """The arms (n,) in rows of cones, and in rows with other variables."""
+    other = ~_of_weights_alone(form)
+    other[form.zero + form.nonneg :] = True
+    return np.asarray(np.diff(form.A[np.flatnonzero(other)][:, : form.n].tocsc().indptr) > 0)
+
+
 def _linear(form: ConeForm) -> tuple[Floats, Floats, Floats, Floats]:
     """E, e, G, h: the rows E w = e and G w <= h of the form that concern weights alone."""
-    mine = np.diff(form.A[:, form.n :].indptr) == 0 if form.A.shape[1] > form.n else np.ones(len(form.b), dtype=bool)
-    mine &= np.diff(form.A.indptr) > 0
-    zero, at = np.flatnonzero(mine[: form.zero]), form.zero + form.nonneg
+    mine, at = _of_weights_alone(form), form.zero + form.nonneg
+    zero = np.flatnonzero(mine[: form.zero])
     nonneg = form.zero + np.flatnonzero(mine[form.zero : at])
     E, G = (np.asarray(form.A[k][:, : form.n].todense()) for k in (zero, nonneg))
     return E, form.b[zero], G, form.b[nonneg]
