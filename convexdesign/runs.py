@@ -6,6 +6,7 @@ the settings, or the coordinates where the arms were not made of settings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from convexdesign.typing import Counts
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["counts_of_runs", "sheet_of"]
+__all__ = ["arms_of_runs", "blocks_of_runs", "counts_of_runs", "sheet_of"]
 
 
 # Columns of a run sheet that are no factors.
@@ -93,7 +94,12 @@ def _blocks(problem: DesignProblem, settings: dict[str, Any], blocks: str | Arra
 
 
 def counts_of_runs(problem: DesignProblem, sheet: Any) -> Counts:
-    """How often each arm (n_arms,) is in a run sheet: by its column arm, or else by the settings.
+    """How often each arm (n_arms,) is in a run sheet."""
+    return np.bincount(arms_of_runs(problem, sheet), minlength=problem.n_arms).astype(np.int64)
+
+
+def arms_of_runs(problem: DesignProblem, sheet: Any) -> list[int]:
+    """The arm of every run of a sheet, in its order: by its column arm, or else by the settings.
 
     Raises InputError naming a run that is no arm of the problem.
     """
@@ -101,8 +107,18 @@ def counts_of_runs(problem: DesignProblem, sheet: Any) -> Counts:
     n = len(next(iter(columns.values()), []))
     if n == 0:
         raise InputError("the run sheet has no runs")
-    index = _by_arm(problem, columns["arm"]) if "arm" in columns else _by_settings(problem, columns, n)
-    return np.bincount(index, minlength=problem.n_arms).astype(np.int64)
+    return _by_arm(problem, columns["arm"]) if "arm" in columns else _by_settings(problem, columns, n)
+
+
+def blocks_of_runs(problem: DesignProblem, sheet: Any, arms: Sequence[int]) -> list[Any] | None:
+    """The block of every arm (n_arms,), where the sheet has a column block that one of the settings repeats; else None."""
+    if "block" not in [str(name) for name in sheet]:
+        return None
+    block = _key(tuple(sheet["block"]))
+    for column in _settings(problem).values():
+        if _key(tuple(column[i] for i in arms)) == block:
+            return list(_key(tuple(column)))
+    return None
 
 
 def _by_arm(problem: DesignProblem, arms: list[Any]) -> list[int]:

@@ -28,6 +28,7 @@ __all__ = [
     "keys_of",
     "order_of",
     "place_of_term",
+    "places_of_term",
     "spoken",
 ]
 
@@ -90,6 +91,19 @@ def place_of_term(name: str, columns: Sequence[str]) -> int | None:
     wanted = _parts_of_term(name)
     found = [k for k, column in enumerate(columns) if _parts_of_term(column) == wanted]
     return found[0] if len(found) == 1 else None
+
+
+def places_of_term(name: str, columns: Sequence[str]) -> list[int]:
+    """The column of a term, or all columns of the levels of a category; none where there is neither.
+
+    >>> places_of_term("C(day)", ["Intercept", "C(day)[T.tue]", "C(day)[T.wed]", "C(day)[T.tue]:x"])
+    [1, 2]
+    """
+    place = place_of_term(name, columns)
+    if place is not None:
+        return [place]
+    wanted = _parts_of_term(name)
+    return [k for k, column in enumerate(columns) if _parts_of_term(re.sub(r"\[[^\]]*\]", "", column)) == wanted]
 
 
 def _parts_of_term(name: str) -> list[str]:

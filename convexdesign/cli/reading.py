@@ -203,14 +203,13 @@ def read_judged(
 
 
 def read_runs(stated: ProblemOptions, path: Path) -> tuple[DesignProblem, dict[str, Any]]:
-    """A problem, and the counts of a run sheet."""
-    from convexdesign.runs import counts_of_runs
+    """A problem, and a run sheet."""
     from convexdesign.tables.factors import read_factors
 
     problem = read_problem(stated)
     table = read_factors(path, unique=False, **stated.dialect)
     sheet = {name.strip(): column for name, column in table.cells.items()}
-    return problem, {"counts": counts_of_runs(problem, sheet)}
+    return problem, {"runs": sheet}
 
 
 def design_given(
@@ -444,12 +443,12 @@ class _Tables:
 
     def interest(self, text: str, columns: Sequence[str] | None) -> Any:
         """Coordinates by index or name, written out with commas, or a matrix of combinations from a file."""
-        from convexdesign.arms.labels import place_of_term
+        from convexdesign.arms.labels import places_of_term
 
         numbers = numbers_in(text)
         if numbers is None:
             named = [part.strip() for part in text.split(",")]
-            if columns is not None and all(place_of_term(part, columns) is not None for part in named):
+            if columns is not None and all(places_of_term(part, columns) for part in named):
                 return named
             if not exists(text):
                 known = "" if columns is None else f"; the columns are {', '.join(columns[:20])}"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric, real, shown
-from convexdesign.arms.labels import COORDINATES, Labelled, in_order, place_of_term
+from convexdesign.arms.labels import COORDINATES, Labelled, in_order, place_of_term, places_of_term
 from convexdesign.arms.read import LabelledVectors, read_alike, read_arms, read_rows, read_vector
 from convexdesign.arms.source import Arms, LiftedArms, ScaledArms
 from convexdesign.deprecation import deprecated
@@ -926,7 +926,7 @@ def _interest(interest: Any, rows: LabelledVectors) -> Floats:
     elif isinstance(interest, (list, tuple)) or hasattr(interest, "to_list"):
         listed = list(interest)
         if any(isinstance(entry, str) for entry in listed):
-            interest = [_coordinate(name, rows) for name in listed]
+            interest = [place for name in listed for place in _coordinates(name, rows)]
     K = numeric(interest, "interest")
     if K.ndim == 1:
         if K.size == 0 or K.dtype.kind not in "iu" or K.min() < 0 or K.max() >= d or np.unique(K).size < K.size:
@@ -941,6 +941,12 @@ def _interest(interest: Any, rows: LabelledVectors) -> Floats:
     if rank_of(matrix) < matrix.shape[1]:
         raise InputError("the columns of interest are linearly dependent: their ellipsoid would be flat; drop one")
     return matrix
+
+
+def _coordinates(name: Any, rows: LabelledVectors) -> list[int]:
+    """The indices of the coordinates of interest called by a name: one, or those of all levels of a category."""
+    several = [] if rows.columns is None else places_of_term(str(name), rows.columns)
+    return several if len(several) > 1 else [_coordinate(name, rows)]
 
 
 def _coordinate(name: Any, rows: LabelledVectors, what: str = "interest") -> int:

@@ -115,12 +115,15 @@ def verify(
         over: Verification = problem.verified(runs=runs, weights=weights, counts=counts, rigorous=rigorous)
         return over
     instance(problem, DesignProblem, "problem", "build one with DesignProblem")
+    order, blocks = None, None
     if runs is not None:
-        from convexdesign.runs import counts_of_runs
+        from convexdesign.runs import arms_of_runs, blocks_of_runs
 
         if weights is not None or counts is not None:
             raise InputError("give exactly one of weights=, counts= and runs=")
-        counts = counts_of_runs(problem, runs)
+        order = arms_of_runs(problem, runs)
+        blocks = blocks_of_runs(problem, runs, order)
+        counts = np.bincount(order, minlength=problem.n_arms)
     rigorous = flag(rigorous, "rigorous")
     given = _nonnegative(problem, weights, counts, flag(normalise, "normalise"))
     if rigorous and problem.responses > 1:
@@ -139,6 +142,8 @@ def verify(
         result = _rigorous(problem, given, prices, w, certificate, reference)
     else:
         result = _up_to_rounding(problem, w, certificate, reference)
+    if order is not None:
+        result = replace(result, order=tuple(order), blocks=None if blocks is None else tuple(blocks))
     return result if counts is None else replace(result, counts=given)
 
 

@@ -69,6 +69,10 @@ class Verification:
         What double precision cannot tell, or sees otherwise, in words.
     counts : array, shape (n,), optional
         The whole numbers verified, where it was not weights.
+    order : tuple of int, optional
+        The arm of every run, where it was a run sheet.
+    blocks : tuple, optional
+        The block of every arm, where the run sheet has blocks.
 
     Examples
     --------
@@ -90,6 +94,8 @@ class Verification:
     unmeasured: int = -1
     remark: str = ""
     counts: Floats | None = None
+    order: tuple[int, ...] | None = None
+    blocks: tuple[Any, ...] | None = None
 
     def round(
         self,
@@ -221,6 +227,8 @@ class Verification:
     def swaps(self, k: int = 3) -> list[Swap]:
         """The swaps of one run that raise the efficiency of the counts verified most, best first; none where none does.
 
+        No swap leaves a constraint of the problem, and of a run sheet with blocks runs stay in their block.
+
         Parameters
         ----------
         k : int
@@ -240,7 +248,8 @@ class Verification:
 
         if self.counts is None:
             raise InputError("swaps are of whole numbers of runs; verify counts=")
-        return best_swaps(self._canonical, self.counts.astype(np.int64), whole_at_least(1, k, "k"))
+        counts, k = self.counts.astype(np.int64), whole_at_least(1, k, "k")
+        return best_swaps(self._canonical, counts, k, order=self.order, blocks=self.blocks)
 
     @cached_property
     def best_plan(self) -> ExactDesign | None:

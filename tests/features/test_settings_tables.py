@@ -128,5 +128,10 @@ def test_terms_go_by_any_of_their_names(written):
     K = P.ds_optimal(arms, interest=[written, "temp:resin[T.B]"]).stated.interest
     assert np.flatnonzero(K[:, 0]).tolist() == [columns.index("I(temp ** 2)")]
     assert np.flatnonzero(K[:, 1]).tolist() == [columns.index("resin[T.B]:temp")]
+    # A category is of interest with all its levels.
+    day = model_matrix(SETTINGS.assign(day=["u", "v", "w"] * (len(SETTINGS) // 3)), "temp + C(day)")
+    assert np.flatnonzero(P.ds_optimal(day, interest=["C(day)"]).stated.interest.any(axis=1)).tolist() == [
+        day.columns.get_loc(f"C(day)[T.{level}]") for level in "vw"
+    ]
     direction = P.c_optimal(arms, direction=written).stated.direction
     assert direction.tolist() == np.eye(len(columns))[columns.index("I(temp ** 2)")].tolist()
