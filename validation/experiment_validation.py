@@ -18,6 +18,7 @@ from durability.crashes import killed_at_random, killed_beside_another
 from durability.crowd import crowd
 from durability.damage import damaged_files
 from durability.orders import random_orders
+from durability.variants import killed_at_every_write
 
 __all__ = ["run"]
 
@@ -61,6 +62,7 @@ def run(
     tables = {
         "killed processes": _pieces(killed_at_random, share(KILLS), seed, 1, False),
         "killed beside another": _pieces(killed_beside_another, share(KILLS) // 2, seed, 1, False),
+        "killed at every write": _in_folder(_changed, 0, seed, MEMORY),
         "orders of delivery": _pieces(random_orders, share(ORDERS), seed, jobs, progress),
         "damaged files": _pieces(damaged_files, share(DAMAGES), seed, jobs, progress),
         "damaged blocks": _pieces(damaged_blocks, share(BLOCKS), seed, jobs, progress),
@@ -103,6 +105,10 @@ def _in_folder(simulation: Simulation, count: int, seed: int, within: Path | Non
         return simulation(count, Path(folder), seed)
 
 
+def _changed(_: int, folder: Path, seed: int) -> dict[str, Any]:
+    return killed_at_every_write(folder)
+
+
 def _crowd(results: int, _: int, folder: Path, seed: int) -> dict[str, Any]:
     return crowd(PROCESSES, results, folder, seed)
 
@@ -117,6 +123,9 @@ Verdict: {verdict}. Rows with a 0 under `must_be` are failures; all of them must
   compared, to the last bit, with that of an experiment that nobody interrupted.
 - **killed beside another**: of two processes that tell one store, one is killed, the other goes on for a moment and is
   killed too; what neither had acknowledged is then partly in the file, with a journal to undo it, and that is no damage.
+- **killed at every write**: an A/B test in which a variant is dropped and withdrawn, another joins with its arm, a result is
+  corrected and the correction taken back: killed in the middle of every write, and between every two; another process goes on.
+  What must be the same as without: the transcript to the last bit, and what the guarantee says.
 - **orders of delivery**: the parts of every batch are told in a random order, some of them again later.
 - **damaged files**: one bit is flipped, or the file is cut short, at a random place; then the store is opened and the
   experiment run to its end. `detected`: an error said so; `harmless`: the end is that of the sound store; `silent`: anything

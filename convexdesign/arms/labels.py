@@ -22,6 +22,7 @@ __all__ = [
     "COORDINATES",
     "Labelled",
     "as_labelled",
+    "called",
     "default_names",
     "in_order",
     "index_labels",
@@ -68,6 +69,18 @@ def default_names(columns: Sequence[str]) -> bool:
 def keys_of(names: Sequence[str] | None, indices: Indices) -> list[Any]:
     """What arms are called in tables that are read on: their names, or without any their numbers from 0."""
     return [int(i) if names is None else names[i] for i in indices]
+
+
+def called(names: Sequence[str] | None, i: int) -> str:
+    """What one of several is called in messages: by name, and by index too where the name is not its alone.
+
+    >>> called(["red", "blue"], 1), called(["red", "red"], 1), called(None, 1)
+    ('blue', 'red (index 1)', '1')
+    """
+    if names is None:
+        return str(i)
+    name = str(names[i])
+    return name if sum(str(other) == name for other in names) == 1 else f"{name} (index {i})"
 
 
 def spoken(names: Sequence[str]) -> str:

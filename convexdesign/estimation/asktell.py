@@ -143,12 +143,16 @@ class AskTell(ABC):
         if wrong.size:
             i = wrong[0]
             raise InputError(
-                f"arm {i} was pulled {observations.count[i]} times, but batch {number} asks for {self._open.counts[i]} "
-                f"({wrong.size} arms differ); measure the batch as asked"
+                f"arm {self._arm_name(int(i))} was pulled {observations.count[i]} times, but batch {number} asks for "
+                f"{self._open.counts[i]} ({wrong.size} arms differ); measure the batch as asked"
             )
         self._absorb(observations)
         self._open = None
         self._told += 1
+
+    def _arm_name(self, i: int) -> str:
+        """What an arm is called in messages."""
+        return str(i)
 
     def result(self) -> Any:
         """What was found.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import flag, numeric
-from convexdesign.arms.read import read_alike
+from convexdesign.arms.read import LabelledVectors, read_alike, read_positive, read_rows
 from convexdesign.errors import InputError, UnidentifiableError
 from convexdesign.estimation import Observations
 from convexdesign.estimation.observations import whole_counts
@@ -20,15 +21,26 @@ from convexdesign.experiment.names import labels
 from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
 from convexdesign.experiment.replay import begun_with
-from convexdesign.experiment.results import RewardRows, SummaryRows, content_record
+from convexdesign.experiment.results import Content, RewardRows, SummaryRows, content_record
 from convexdesign.experiment.specification import algorithm_from
-from convexdesign.experiment.validation import arm_text, pulls_in
+from convexdesign.experiment.validation import arm_text
 from convexdesign.identification import GuaranteeWarning, Identifier
 from convexdesign.identification.identifier import NAMED, UntoldError
+from convexdesign.identification.reward_range import reward_range_of
 from convexdesign.problem.same_items import same_items
 from convexdesign.typing import Indices
 
-__all__ = ["amendment", "arrival", "dropping", "joining", "missing", "refuse_untold", "taking_back", "withdrawal"]
+__all__ = [
+    "NewArms",
+    "amendment",
+    "arrival",
+    "dropping",
+    "joining",
+    "missing",
+    "refuse_untold",
+    "taking_back",
+    "withdrawal",
+]
 
 
 def missing(
@@ -108,10 +120,7 @@ def amendment(
     old = ledger.results.find(key)
     if old is None:
         raise InputError(f"nothing was told under the key {key!r}")
-    round_ = ledger.round_of(old.batch)
-    if round_ is None:
-        raise InputError(f"{key!r} belongs to batch {old.batch}, which was set aside; it has no effect any more")
-    names = ledger.specification["arms"]["names"]
+    names = ledger.arm_names
     part: RewardRows | SummaryRows
     if observations is not None and arm is None and reward is None:
         part = summary_under(old.batch, key, observations, ledger.n_arms, names)
@@ -125,9 +134,18 @@ def amendment(
     new = part.content(0)
     if new == old:
         raise InputError(f"{key!r} has this content already")
-    asked = ledger.batches[old.batch]
-    more = pulls_in(part, ledger.n_arms) - old.pulls(ledger.n_arms)
-    body = {"key": key, "content": content_record(new), "before": content_record(old), "reason": checked_reason(reason)}
+    return _replacement(ledger, algorithm, key, old, new, checked_reason(reason), set_aside)
+
+
+def _replacement(
+    ledger: Ledger, algorithm: Identifier, key: str, old: Content, new: Content, reason: str, set_aside: bool
+) -> PendingEvent:
+    """The event that a key's content is replaced."""
+    round_, asked = ledger.round_of(old.batch), ledger.batches[old.batch]
+    if round_ is None:
+        raise InputError(f"{key!r} belongs to batch {old.batch}, which was set aside; it has no effect any more")
+    more = new.pulls(ledger.n_arms) - old.pulls(ledger.n_arms)
+    body = {"key": key, "content": content_record(new), "before": content_record(old), "reason": reason}
     if ledger.used_after(round_) and algorithm.keeps_corrected:
         if not (round_.counts + more).any():
             raise InputError(f"{key!r}: no result would be left of its round")
@@ -160,11 +178,21 @@ def _what_would_go(ledger: Ledger, key: str, later: list[int]) -> str:
     )
 
 
-def taking_back(ledger: Ledger, key: str) -> PendingEvent:
-    """The event that the amendment of a key is taken back. InputError where there is none, or something rests on it."""
-    key = checked_key(key)
+def taking_back(ledger: Ledger, algorithm: Identifier, key: str, reason: str) -> PendingEvent:
+    """The event that the amendment of a key is taken back. InputError where there is none, or something rests on it.
+
+    Where the algorithm keeps what is corrected nothing does: what was there before is put back as a correction is.
+    """
+    key, reason = checked_key(key), checked_reason(reason)
     if ledger.undo and ledger.undo[-1].key == key:
-        return PendingEvent(EventKind.TAKEN_BACK, {"key": key})
+        return PendingEvent(EventKind.TAKEN_BACK, {"key": key, "reason": reason})
+    if not ledger.replaced.get(key):
+        raise InputError(f"there is no amendment of {key!r}, or it is taken back already")
+    if algorithm.keeps_corrected:
+        now, before = ledger.results.find(key), ledger.replaced[key][-1]
+        assert now is not None
+        event = _replacement(ledger, algorithm, key, now, before, reason, set_aside=False)
+        return PendingEvent(event.kind, event.body | {"takes_back": True})
     if any(undo.key == key for undo in ledger.undo):
         raise InputError(f"{ledger.undo[-1].key!r} was amended after {key!r}; take that back first")
     raise InputError(
@@ -236,37 +264,102 @@ def dropping(ledger: Ledger, items: ArrayLike, reason: str, set_aside: bool) -> 
 
 
 def joining(
-    ledger: Ledger, algorithm: Identifier, items: Any, names: Sequence[str] | None, reason: str
+    ledger: Ledger, algorithm: Identifier, items: Any, names: Sequence[str] | None, arms: NewArms | None, reason: str
 ) -> PendingEvent:
-    """The event that items join, vectors in the coordinates of the arms. InputError where they cannot, with the reason."""
-    rows = read_alike(algorithm.arm_rows, items, "items")
-    old = ledger.item_rows["names"]
-    given = rows.names if names is None else [str(name) for name in names]
-    if (old is None) != (given is None):
-        raise InputError(
-            "the items have no names; give new ones without names too"
-            if old is None
-            else "the items have names; give new ones names too (names=, --item)"
-        )
-    if given is not None and len(given) != rows.n:
-        raise InputError(f"items that join need a name each: {len(given)} names for {rows.n} of them")
-    known = [str(name) for name in old or ()]
-    for name in map(str, given or ()):
-        if name in known:
-            raise InputError(f"there is an item {name!r} already; give the new one a name of its own")
-        known.append(name)
-    called = [None] * rows.n if given is None else [str(name) for name in given]
-    new = list(zip(called, np.asarray(rows.values, dtype=float).tolist()))
-    trial = algorithm_from(ledger.specification, [*ledger.joined, *new])
+    """The event that items join, and arms with them. InputError where they cannot, with the reason."""
+    new_arms = [] if arms is None else _arm_records(ledger, algorithm, arms)
+    width = max([len(algorithm.arms[0]), *(len(arm["values"]) for arm in new_arms)])
+    rows = (
+        read_rows(items, "items") if width > len(algorithm.arms[0]) else read_alike(algorithm.arm_rows, items, "items")
+    )
+    if rows.values.shape[1] != width:
+        raise InputError(f"items that join have {rows.values.shape[1]} coordinates, and the arms now have {width}")
+    called = _new_names("item", ledger.item_rows["names"], rows, names)
+    nameless: list[str | None] = [None] * rows.n
+    new = list(zip(called or nameless, np.asarray(rows.values, dtype=float).tolist()))
+    trial = algorithm_from(ledger.specification, [*ledger.joined, *new], [*ledger.joined_arms, *new_arms])
     before = ledger.first_joined + len(ledger.joined)
     trial.hold_back(range(before, before + len(new)))
     group = same_items(np.asarray(trial.items, dtype=float))
     for k in range(before, before + len(new)):
         alike = [i for i in range(k) if group[i] == group[k] and i not in ledger.dropped]
         if alike:
-            named = labels(None if old is None else known, before + len(new))
+            known = ledger.item_rows["names"]
+            named = labels(None if known is None or called is None else [*known, *called], before + len(new))
             raise InputError(f"item {named[k]} is item {named[alike[0]]} again; the same question is asked once")
-    return PendingEvent(EventKind.JOINED, {"items": [[*item] for item in new], "reason": checked_reason(reason)})
+    body: dict[str, Any] = {"items": [[*item] for item in new], "reason": checked_reason(reason)}
+    return PendingEvent(EventKind.JOINED, body | ({"arms": new_arms} if new_arms else {}))
+
+
+@dataclass(frozen=True)
+class NewArms:
+    """Arms that are to join: vectors (k, d') with d' >= d, names, and VARIANCES or ranges where the algorithm is told them."""
+
+    vectors: Any
+    names: Sequence[str] | None = None
+    noise_variance: ArrayLike | None = None
+    reward_range: Sequence[ArrayLike] | None = None
+
+
+def _arm_records(ledger: Ledger, algorithm: Identifier, arms: NewArms) -> list[dict[str, Any]]:
+    """Name, values and options of every new arm, checked."""
+    rows, d = read_rows(arms.vectors, "arms"), algorithm.arms.shape[1]
+    k, width = rows.values.shape
+    if width < d:
+        raise InputError(
+            f"arms that join have {width} coordinates; give the {d} of the others, and more for what is new"
+        )
+    called = _new_names("arm", ledger.arm_names, rows, arms.names)
+    options: list[dict[str, Any]] = [{} for _ in range(k)]
+    known = getattr(algorithm, "known_variances", None)
+    variance = read_positive(arms.noise_variance, "noise_variance", k, "a noise VARIANCE must be positive", called)
+    if (variance is None) != (known is None):
+        raise InputError(
+            "the algorithm learns variances; leave noise_variance= out"
+            if known is None
+            else "the algorithm knows the VARIANCE of every arm; give those of the new ones (noise_variance=)"
+        )
+    noise, ends = getattr(algorithm, "noise", "gaussian"), getattr(algorithm, "reward_range", None)
+    within = arms.reward_range
+    if ends is not None and within is None:
+        low, high = ends
+        if np.ptp(low) > 0 or np.ptp(high) > 0:
+            raise InputError("the arms have ranges of rewards of their own; give those of the new ones (reward_range=)")
+        within = (float(low[0]), float(high[0]))
+    found = reward_range_of(noise, within, k, called)
+    for i in range(k):
+        if variance is not None:
+            options[i]["noise_variance"] = float(variance[i])
+        if found is not None:
+            options[i]["reward_range"] = [float(found.low[i]), float(found.high[i])]
+    values = np.asarray(rows.values, dtype=float).tolist()
+    nameless: list[str | None] = [None] * k
+    return [
+        {"name": name, "values": own, "options": more} for name, own, more in zip(called or nameless, values, options)
+    ]
+
+
+def _new_names(
+    what: str, known: Sequence[str] | None, rows: LabelledVectors, names: Sequence[str] | None
+) -> list[str] | None:
+    """What new items or arms are called; None where the others have no names."""
+    given = rows.names if names is None else [str(name) for name in names]
+    if (known is None) != (given is None):
+        raise InputError(
+            f"the {what}s have no names; give new ones without names too"
+            if known is None
+            else f"the {what}s have names; give new ones names too (names=, --{what})"
+        )
+    if given is None:
+        return None
+    if len(given) != rows.n:
+        raise InputError(f"{what}s that join need a name each: {len(given)} names for {rows.n} of them")
+    seen = [str(name) for name in known or ()]
+    for name in map(str, given):
+        if name in seen:
+            raise InputError(f"there is an {what} {name!r} already; give the new one a name of its own")
+        seen.append(name)
+    return [str(name) for name in given]
 
 
 def _rested_on(ledger: Ledger, algorithm: Identifier) -> list[int]:

@@ -17,6 +17,7 @@ from convexdesign.arguments import flag, positive
 from convexdesign.errors import InputError, SolverError, UnidentifiableError
 from convexdesign.estimation import Batch, Observations
 from convexdesign.experiment.changes import (
+    NewArms,
     amendment,
     arrival,
     dropping,
@@ -33,8 +34,8 @@ from convexdesign.experiment.history import RoundView, history, rounds_frame
 from convexdesign.experiment.ledger import Phase
 from convexdesign.experiment.names import labels
 from convexdesign.experiment.noise import refuse_two_values, told_of_round
-from convexdesign.experiment.packing import packed_summary
-from convexdesign.experiment.parsing import checked_key, checked_note, checked_reason, reward_rows, summary_under
+from convexdesign.experiment.packing import packed_summary, unpacked_summary
+from convexdesign.experiment.parsing import checked_key, checked_note, reward_rows, summary_under
 from convexdesign.experiment.reading import ReadOnlyStore
 from convexdesign.experiment.replay import result_from
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_record
@@ -92,9 +93,16 @@ class Experiment(LogFollower):
         self.design_seconds = _seconds(design_seconds)
         self._warned: set[str] = set()
         self._look()
-        specification = self._ledger.specification
-        self.n_arms = self._ledger.n_arms
-        self.arm_names: Sequence[str] | None = specification["arms"]["names"]
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are, those that joined or were withdrawn included."""
+        return self._ledger.n_arms
+
+    @property
+    def arm_names(self) -> Sequence[str] | None:
+        """The arms' names; None where they have none."""
+        return self._ledger.arm_names
 
     @property
     def n_items(self) -> int:
@@ -640,14 +648,16 @@ class Experiment(LogFollower):
             write = self._joint
             assert write is not None
             algorithm = self._replay.follow(self._ledger)
-            write(amendment(self._ledger, algorithm, key, observations, arm, reward, reason, set_aside))
+            told = self._of_all_arms(observations)
+            write(amendment(self._ledger, algorithm, key, told, arm, reward, reason, set_aside))
             self._close_round(write)
             return self.status()
 
     def take_back(self, key: str, *, reason: str = "") -> ExperimentStatus:
         """Take an amendment back: the content before it counts again, and batches that it had set aside.
 
-        Possible while nothing rests on it: no batch was asked for and no result told since. The amendment stays in the log.
+        Always possible in martingale elimination, which decides anew. Of other algorithms only while nothing rests on the
+        amendment: no batch was asked for and no result told since. It stays in the log.
 
         Parameters
         ----------
@@ -662,8 +672,7 @@ class Experiment(LogFollower):
             Where the experiment stands then.
         """
         with self._writing() as write:
-            event = taking_back(self._ledger, key)
-            write(PendingEvent(event.kind, event.body | {"reason": checked_reason(reason)}))
+            write(taking_back(self._ledger, self._replay.follow(self._ledger), key, reason))
             self._close_round(write)
         return self.status()
 
@@ -751,12 +760,23 @@ class Experiment(LogFollower):
             return self.status()
 
     def join_item(
-        self, items: Any, *, names: Sequence[str] | None = None, reason: str = "", dry_run: bool = False
+        self,
+        items: Any,
+        *,
+        names: Sequence[str] | None = None,
+        arms: Any = None,
+        arm_names: Sequence[str] | None = None,
+        noise_variance: ArrayLike | None = None,
+        reward_range: Sequence[ArrayLike] | None = None,
+        reason: str = "",
+        dry_run: bool = False,
     ) -> ExperimentStatus:
         """Ask about more items from now on: martingale elimination for the best arm takes them at any time.
 
         Bets on them begin with the batch that is asked for next; an experiment that has its answer goes on. The promise is
-        what it was if they joined whatever the rewards were; what it is for any other reason, `status` says.
+        what it was if they joined whatever the rewards were; what it is for any other reason, `status` says. Arms can join
+        with them. Where variances are learned, each arm that joins adds to the probability of error what learning the variance
+        of one arm costs (Gaussian noise: delta/50 over the number of arms in the beginning); `status` says the sum.
 
         Parameters
         ----------
@@ -764,6 +784,14 @@ class Experiment(LogFollower):
             Vectors in the coordinates of the arms, of which the arms tell.
         names : sequence of str, optional
             What they are called, where the other items have names; the index of a data frame says it too.
+        arms : array_like, shape (k', d'), optional
+            New arms, with d' >= d: all vectors before have zeros in coordinates that are new. The items then have d' too.
+        arm_names : sequence of str, optional
+            What these are called, where the other arms have names.
+        noise_variance : array_like, scalar or shape (k',), optional
+            Their VARIANCES, where the algorithm knows those of the others.
+        reward_range : pair, optional
+            (low, high) of their rewards, where the algorithm was told ranges; left out, that of all others.
         reason : str
             In words, for the log.
         dry_run : bool
@@ -777,10 +805,54 @@ class Experiment(LogFollower):
         with self.together(dry_run=dry_run):
             assert self._joint is not None
             algorithm = self._replay.follow(self._ledger)
-            self._joint(joining(self._ledger, algorithm, items, names, reason))
+            new_arms = None if arms is None else NewArms(arms, arm_names, noise_variance, reward_range)
+            self._joint(joining(self._ledger, algorithm, items, names, new_arms, reason))
             algorithm = self._replay.follow(self._ledger)
             refuse_untold(self._ledger, algorithm, algorithm.usable, "nothing joined, as")
             return self.status()
+
+    def join_variant(
+        self,
+        name: str | None = None,
+        *,
+        noise_variance: float | None = None,
+        reward_range: Sequence[float] | None = None,
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> ExperimentStatus:
+        """Take in a new variant: an arm with a coordinate of its own, and the item of the same vector, by `join_item`.
+
+        Parameters
+        ----------
+        name : str, optional
+            What both are called, where the others have names.
+        noise_variance : float, optional
+            Its VARIANCE, where the algorithm knows those of the others.
+        reward_range : pair of float, optional
+            (low, high) of its rewards, where those of the others differ from arm to arm.
+        reason : str
+            In words, for the log.
+        dry_run : bool
+            Write nothing, and say how the experiment would stand.
+
+        Returns
+        -------
+        ExperimentStatus
+            Where the experiment stands then.
+        """
+        with self.together(dry_run=dry_run):
+            own = np.zeros((1, self._replay.follow(self._ledger).arms.shape[1] + 1))
+            own[0, -1] = 1.0
+            names = None if name is None else [name]
+            return self.join_item(
+                own,
+                names=names,
+                arms=own,
+                arm_names=names,
+                noise_variance=noise_variance,
+                reward_range=reward_range,
+                reason=reason,
+            )
 
     @contextmanager
     def together(self, *, dry_run: bool = False) -> Iterator[None]:
@@ -979,7 +1051,8 @@ class Experiment(LogFollower):
         keys: Sequence[str] | None,
     ) -> RewardRows | SummaryRows:
         """What is told, checked by itself."""
-        number, n = _number(batch), self.n_arms
+        self._look()  # an arm may have joined
+        number, n, observations = _number(batch), self.n_arms, self._of_all_arms(observations)
         single = [value is not None for value in (arms, rewards, keys)]
         if (observations is None) == (not any(single)) or (any(single) and not all(single)):
             raise InputError("give observations= and key=, or arms=, rewards= and keys=")
@@ -993,6 +1066,13 @@ class Experiment(LogFollower):
         assert arms is not None
         assert rewards is not None
         return reward_rows(number, keys, arms, rewards, n, self.arm_names)
+
+    def _of_all_arms(self, observations: Observations | None) -> Observations | None:
+        """Of those who do not know yet that arms joined: nothing of these."""
+        joined = len(self._ledger.joined_arms)
+        if isinstance(observations, Observations) and 0 < self.n_arms - observations.n_arms <= joined:
+            return unpacked_summary(packed_summary(observations), self.n_arms)
+        return observations
 
     def _whole_batch_key(self, number: int, observations: Any) -> str:
         self._look()

@@ -130,13 +130,14 @@ class Withdrawal:
 
 @dataclass(frozen=True)
 class Joining:
-    """Items that joined, by their indices, which follow those of all items before."""
+    """Items and arms that joined, by their indices, which follow those of all before."""
 
     items: tuple[int, ...]
+    arms: tuple[int, ...] = ()
 
     def make(self, algorithm: Identifier) -> None:
         """Make the change in an algorithm, between batches."""
-        algorithm.join(self.items)
+        algorithm.join(self.items, self.arms)
 
 
 Step = RecordedRound | Withdrawal | Joining
@@ -164,7 +165,12 @@ class Ledger:
     dropped: tuple[int, ...] = ()
     # Items that joined later: their values, and their names where items have them.
     joined: list[tuple[str | None, list[float]]] = field(default_factory=list)
+    # Arms that joined: name, values, and what the algorithm is told of their noise. Their values may have more coordinates
+    # than those before, which have zeros there.
+    joined_arms: list[dict[str, Any]] = field(default_factory=list)
     undo: list[Undo] = field(default_factory=list)
+    # Of keys that were amended: what they held before each amendment that was not taken back.
+    replaced: dict[str, list[Content]] = field(default_factory=dict)
 
     # ---------------------------------------------------------------- questions
 
@@ -216,6 +222,12 @@ class Ledger:
         }
 
     @property
+    def arm_names(self) -> list[str] | None:
+        """What the arms are called; None where they have no names."""
+        names: list[str] | None = self.specification["arms"]["names"]
+        return names if names is None else [*names, *(arm["name"] for arm in self.joined_arms)]
+
+    @property
     def asked_for(self) -> int:
         """All pulls that were ever asked for, whatever became of them; those that arrived where the numbers are others."""
         return sum(int(asked.expected.sum()) for asked in self.batches)
@@ -260,7 +272,9 @@ class Ledger:
                 steps.append({"withdrawn": list(step.arms)})
                 continue
             if isinstance(step, Joining):
-                steps.append({"joined": [[*self.joined[i - self.first_joined]] for i in step.items]})
+                joined: dict[str, Any] = {"joined": [[*self.joined[i - self.first_joined]] for i in step.items]}
+                arms = [self.joined_arms[i - self.n_arms] for i in step.arms]  # from the end
+                steps.append(joined | ({"arms": arms} if arms else {}))
                 continue
             batches = [
                 {
@@ -349,13 +363,23 @@ class Ledger:
         round_ = self.round_of(new.batch)
         aggregated = None if round_ is None else round_.aggregated
         gone = tuple(body["set_aside"])
-        self.undo.append(Undo(body["key"], old, gone, self.steps, round_, aggregated, self.finished, self.stopped))
+        undo = Undo(body["key"], old, gone, self.steps, round_, aggregated, self.finished, self.stopped)
+        self.undo = [] if self._replace(body, old) else [*self.undo, undo]
         self.results.amend(body["key"], new)
         self._count(new.batch, new.pulls(self.n_arms) - old.pulls(self.n_arms))
         if round_ is not None:
             round_.aggregated = None
         self._set_aside(gone)
+
+    def _replace(self, body: dict[str, Any], old: Content) -> bool:
+        """Keep what a key held before an amendment; whether it takes one back."""
+        before = self.replaced.setdefault(body["key"], [])
+        if body.get("takes_back", False):
+            before.pop()
+            return True
+        before.append(old)
         self.amendments += 1
+        return False
 
     def _corrected(self, body: dict[str, Any]) -> None:
         """As an amendment, and later rounds stay; a complete round keeps to the numbers that its results have now."""
@@ -363,6 +387,7 @@ class Ledger:
         old, asked = self.results.find(body["key"]), self.batches[new.batch]
         assert old is not None
         change = new.pulls(self.n_arms) - old.pulls(self.n_arms)
+        self._replace(body, old)
         self.results.amend(body["key"], new)
         self._count(new.batch, change)
         round_ = self.round_of(new.batch)
@@ -372,11 +397,11 @@ class Ledger:
                 asked.arrived = asked.expected + change
                 round_.counts = round_.counts + change
         self.finished = self.stopped = None
-        self.amendments += 1
         self.reconsiders = True
 
     def _taken_back(self, body: dict[str, Any]) -> None:
         last = self.undo.pop()
+        self.replaced[last.key].pop()
         now = self.results.find(last.key)
         assert now is not None
         self.results.amend(last.key, last.before)
@@ -396,8 +421,31 @@ class Ledger:
         first = self.first_joined + len(self.joined)
         new = [(name, [float(number) for number in values]) for name, values in body["items"]]
         self.joined = [*self.joined, *new]
-        self.steps.append(Joining(tuple(range(first, first + len(new)))))
+        arms = body.get("arms", [])
+        self.steps.append(
+            Joining(tuple(range(first, first + len(new))), tuple(range(self.n_arms, self.n_arms + len(arms))))
+        )
+        self._more_arms(arms)
         self.finished = self.stopped = None
+
+    def _more_arms(self, arms: list[dict[str, Any]]) -> None:
+        """Arms that nothing was asked for before."""
+        self.joined_arms = [*self.joined_arms, *arms]
+        self.n_arms += len(arms)
+        if not arms:
+            return
+
+        def longer(counts: Counts) -> Counts:
+            return np.append(counts, np.zeros(len(arms), dtype=np.int64))
+
+        for asked in self.batches:
+            asked.batch = Batch(asked.batch.id, longer(asked.batch.counts))
+            asked.told, asked.missing = longer(asked.told), longer(asked.missing)
+            asked.arrived = None if asked.arrived is None else longer(asked.arrived)
+        for round_ in self.rounds:
+            round_.counts, told = longer(round_.counts), round_.aggregated
+            if told is not None:
+                round_.aggregated = unpacked_summary(packed_summary(told), self.n_arms)
 
     def _dropped(self, body: dict[str, Any]) -> None:
         self.dropped = tuple(sorted({*self.dropped, *body["items"]}))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from convexdesign.arguments import numeric, shown
+from convexdesign.arms.labels import called
 from convexdesign.errors import ConflictError, InputError
 from convexdesign.estimation import Observations
 from convexdesign.experiment.results import Content, RewardRows, SummaryRows
@@ -40,7 +41,7 @@ def summary_under(
         bad = np.flatnonzero(np.abs(values) > largest)
         if bad.size:
             raise InputError(
-                f"key {key!r}: {name} of arm {_called(bad[0], names)} is {values[bad[0]]:g}; choose a larger unit for rewards"
+                f"key {key!r}: {name} of arm {called(names, bad[0])} is {values[bad[0]]:g}; choose a larger unit for rewards"
             )
     count, mean, m2 = (tuple(getattr(observations, name)[arms].tolist()) for name in ("count", "mean", "m2"))
     return SummaryRows(batch, checked_key(key), Content(batch, tuple(arms.tolist()), mean, count, m2))
@@ -79,22 +80,17 @@ def reward_rows(
     if bad.size:
         k = bad[0]
         raise InputError(
-            f"row {k} (key {named[k]!r}): the reward of arm {_called(index[k], names)} is {values[k]}; leave it out, and mark "
+            f"row {k} (key {named[k]!r}): the reward of arm {called(names, index[k])} is {values[k]}; leave it out, and mark "
             "it as missing if it will never come"
         )
     bad = np.flatnonzero(np.abs(values) > LARGEST)
     if bad.size:
         k = bad[0]
         raise InputError(
-            f"row {k} (key {named[k]!r}): the reward of arm {_called(index[k], names)} is {values[k]:g}, and its square would "
+            f"row {k} (key {named[k]!r}): the reward of arm {called(names, index[k])} is {values[k]:g}, and its square would "
             "be too large; choose a larger unit for rewards"
         )
     return _once(RewardRows(batch, named, index.astype(np.int32), values))
-
-
-def _called(i: Any, names: Sequence[str] | None) -> str:
-    """What an arm is called in messages."""
-    return str(i) if names is None else f"{names[i]} (index {i})"
 
 
 def checked_key(key: Any) -> str:

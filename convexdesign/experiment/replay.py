@@ -33,12 +33,12 @@ class Replay:
         self.violations: list[str] = []
         self.attempts: list[dict[str, Any]] = []
         # Every step followed, the results it was told (None while they are awaited), and a round's counts.
-        self._items: tuple[tuple[int, ...], int] = ((), 0)
+        self._items: tuple[tuple[int, ...], int, int] = ((), 0, 0)
         self._done: list[tuple[Step, Observations | None, Counts | None]] = []
 
     def follow(self, ledger: Ledger) -> Identifier:
         """The algorithm after all steps of the ledger."""
-        items = (ledger.dropped, len(ledger.joined))
+        items = (ledger.dropped, len(ledger.joined), len(ledger.joined_arms))
         if self.algorithm is None or self._items != items or not self._is_prefix(ledger.steps):
             self.algorithm, self.violations, self._done = begun_with(ledger, ledger.dropped), [], []
             self._items = items
@@ -131,12 +131,13 @@ class Replay:
 
 def begun_with(ledger: Ledger, dropped: Iterable[int]) -> Identifier:
     """The algorithm as it begins, as if items that were dropped had never been there; those that join wait."""
-    algorithm = algorithm_from(ledger.specification, ledger.joined)
+    algorithm = algorithm_from(ledger.specification, ledger.joined, ledger.joined_arms)
     gone = list(dropped)
     if gone:
         algorithm.exclude(gone)
     if ledger.joined:
-        algorithm.hold_back(range(ledger.first_joined, ledger.first_joined + len(ledger.joined)))
+        items = range(ledger.first_joined, ledger.first_joined + len(ledger.joined))
+        algorithm.hold_back(items, range(ledger.n_arms - len(ledger.joined_arms), ledger.n_arms))
     return algorithm
 
 

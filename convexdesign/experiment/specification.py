@@ -62,9 +62,14 @@ def describe(algorithm: Any) -> dict[str, Any]:
 
 
 def algorithm_from(
-    specification: dict[str, Any], joined: Sequence[tuple[str | None, Sequence[float]]] = ()
+    specification: dict[str, Any],
+    joined: Sequence[tuple[str | None, Sequence[float]]] = (),
+    joined_arms: Sequence[dict[str, Any]] = (),
 ) -> Identifier:
-    """The algorithm that `describe` described, as it was then; joined: names and values of more items, behind the others."""
+    """The algorithm that `describe` described, as it was then.
+
+    joined: names and values of more items, behind the others. joined_arms: names, values and options of more arms.
+    """
     kind = specification["algorithm"]
     if kind not in ALGORITHMS:
         raise InputError(f"the store's algorithm {kind!r} is unknown to this version of convexdesign; upgrade")
@@ -72,17 +77,20 @@ def algorithm_from(
     newer = set(specification["options"]) - set(line.options)
     if newer:
         raise InputError(f"the store's {kind} has {min(newer)}, unknown to this version of convexdesign; upgrade")
-    items = specification["items"]
+    items, arms = specification["items"], _rows_from(specification["arms"])
     rows = None if items is None else _rows_from(items)
-    if joined:
-        rows = _longer(_rows_from(specification["arms"]) if rows is None else rows, joined)
     chosen = BEFORE.get(kind, {}) | specification["options"]
+    if joined or joined_arms:
+        new_arms = [(arm["name"], arm["values"]) for arm in joined_arms]
+        rows = _longer(arms if rows is None else rows, joined, new_arms)
+        arms = _longer(arms, new_arms, new_arms)
+        chosen = _with_options(chosen, [arm["options"] for arm in joined_arms])
     limit = specification["max_samples"]
     if chosen.get("budget") is not None and limit is not None:
         # A budget is kept as the limit too, which is the smaller one where a store that is older was given both.
         chosen["budget"], limit = limit, None
     return line.cls(
-        _rows_from(specification["arms"]),
+        arms,
         rows,
         _objective_from(specification["objective"]),
         specification["delta"],
@@ -123,10 +131,39 @@ def _rows_from(record: dict[str, Any]) -> LabelledVectors:
     return LabelledVectors(rows.values, names, columns)
 
 
-def _longer(rows: LabelledVectors, joined: Sequence[tuple[str | None, Sequence[float]]]) -> LabelledVectors:
-    values = np.vstack([np.asarray(rows.values, dtype=float), [values for _, values in joined]])
+def _longer(
+    rows: LabelledVectors,
+    joined: Sequence[tuple[str | None, Sequence[float]]],
+    arms: Sequence[tuple[str | None, Sequence[float]]],
+) -> LabelledVectors:
+    """More rows, with zeros in coordinates that came with arms later."""
+    old = np.asarray(rows.values, dtype=float)
+    width = max([old.shape[1], *(len(values) for _, values in arms)])
+    values = np.zeros((len(old) + len(joined), width))
+    values[: len(old), : old.shape[1]] = old
+    for k, (_, own) in enumerate(joined, start=len(old)):
+        values[k, : len(own)] = own
     names = None if rows.names is None else (*rows.names, *(str(name) for name, _ in joined))
-    return LabelledVectors(values, names, rows.columns)
+    columns = rows.columns
+    if columns is not None:
+        columns = tuple(columns)
+        while len(columns) < width:
+            name = f"coordinate {len(columns)}"
+            columns = (*columns, name + "'" * sum(str(known).startswith(name) for known in columns))
+    return LabelledVectors(values, names, columns)
+
+
+def _with_options(chosen: dict[str, Any], arms: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Options that are one value for each arm, with those of more arms."""
+    if not arms:
+        return chosen
+    longer = dict(chosen)
+    if chosen.get("known_variances") is not None:
+        longer["known_variances"] = [*chosen["known_variances"], *(arm["noise_variance"] for arm in arms)]
+    if chosen.get("reward_range") is not None:
+        ends = zip(chosen["reward_range"], zip(*(arm["reward_range"] for arm in arms)))
+        longer["reward_range"] = [[*end, *more] for end, more in ends]
+    return longer
 
 
 def _objective(objective: Objective) -> dict[str, Any]:

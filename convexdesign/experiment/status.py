@@ -68,6 +68,8 @@ class ExperimentStatus:
         Items that are not asked about any more.
     joined : tuple of int
         Items that were not there from the beginning.
+    joined_arms : tuple of int
+        Arms that were not.
     """
 
     phase: Phase
@@ -98,6 +100,7 @@ class ExperimentStatus:
     arrivals: int = 0
     dropped: tuple[int, ...] = ()
     joined: tuple[int, ...] = ()
+    joined_arms: tuple[int, ...] = ()
 
     @property
     def outstanding(self) -> int:
@@ -146,6 +149,7 @@ def experiment_status(ledger: Ledger, algorithm: Identifier, violations: list[st
         arrivals=ledger.arrivals,
         dropped=ledger.dropped,
         joined=tuple(range(ledger.first_joined, ledger.first_joined + len(ledger.joined))),
+        joined_arms=tuple(range(ledger.n_arms - len(ledger.joined_arms), ledger.n_arms)),
     )
 
 
@@ -163,11 +167,11 @@ def guarantee(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> s
         provided.append("chance or a clock decided how many results came of each arm, and not their values")
     if ledger.dropped:
         price = dropping_price(ledger, algorithm) * joining_price(ledger)
-        whatever = min(1.0, price * algorithm.delta)
+        whatever = min(1.0, price * algorithm.error_probability)
         more = f" (dropped for whatever reason: with probability at most {whatever:.3g})" if price > 1 else ""
         provided.append(f"items were dropped whatever the rewards were{more}")
     if ledger.joined:
-        whatever = min(1.0, joining_price(ledger) * dropping_price(ledger, algorithm) * algorithm.delta)
+        whatever = min(1.0, joining_price(ledger) * dropping_price(ledger, algorithm) * algorithm.error_probability)
         provided.append(
             f"items joined whatever the rewards were (joined for whatever reason: with probability at most {whatever:.3g})"
         )
@@ -202,7 +206,7 @@ def joining_price(ledger: Ledger) -> int:
 
 def _promise(finished: dict[str, Any] | None, algorithm: Identifier) -> str:
     """What the algorithm promises of its answer: the one it gave (a result as plain data), or the one to come."""
-    probability = f"with probability at most {algorithm.delta:g}"
+    probability = f"with probability at most {algorithm.error_probability:g}"
     status = None if finished is None else AnswerStatus[finished["status"]]
     if finished is not None and status is AnswerStatus.BEST_GUESS:
         return f"the answer is a best guess; the p-value of its being wrong is {finished['p_value']:.3g}"

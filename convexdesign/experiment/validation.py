@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.labels import called
 from convexdesign.errors import ConflictError, InputError
 from convexdesign.experiment.ledger import Asked, Ledger
 from convexdesign.experiment.results import Content, RewardRows, SummaryRows
@@ -96,7 +97,8 @@ def refuse_surplus(ledger: Ledger, asked: Asked, counts: Counts) -> None:
         others = f" (so have {surplus.size - 1} other arms too many)" if surplus.size > 1 else ""
         raise InputError(
             f"arm {arm_text(ledger, i)}: batch {number} asks for {asked.expected[i]} pulls, {asked.told[i]} were told "
-            f"before{missing}, and now {counts[i]} more{others}; nothing was recorded"
+            f"before{missing}, and now {counts[i]} more{others}; nothing was recorded. If so many came, whatever their values, "
+            "tell them as what arrived (as_arrived=True, --as-arrived)"
         )
 
 
@@ -122,8 +124,7 @@ def _new_part(ledger: Ledger, part: RewardRows | SummaryRows) -> RewardRows | Su
 
 def arm_text(ledger: Ledger, i: Any) -> str:
     """What an arm is called in messages."""
-    names = ledger.specification["arms"]["names"]
-    return str(i) if names is None else f"{names[i]} (index {i})"
+    return called(ledger.arm_names, i)
 
 
 def _difference(ledger: Ledger, old: Content, new: Content) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from convexdesign.arms.labels import called
 from convexdesign.arms.read import LabelledVectors
 from convexdesign.estimation import Observations, least_squares
 from convexdesign.typing import Floats, Indices
@@ -61,7 +62,7 @@ def assumption_violation(
 
 def arm_name(arms: LabelledVectors, i: int) -> str:
     """What an arm is called in messages."""
-    return str(i) if arms.names is None else f"{arms.names[i]} (index {i})"
+    return called(arms.names, i)
 
 
 def and_more_arms(arms: int, link: str = "and") -> str:

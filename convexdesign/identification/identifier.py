@@ -178,6 +178,11 @@ class Identifier(Resumable):
         return None
 
     @property
+    def error_probability(self) -> float:
+        """What the answer is wrong with at most: delta, but for what arms that joined may cost."""
+        return self.delta
+
+    @property
     @abstractmethod
     def assumption(self) -> str:
         """What the answer rests on, in words that follow "if"."""
@@ -496,25 +501,29 @@ class Identifier(Resumable):
             raise InputError("too few items would be left to ask anything about")
         self._excluded, self.partition = gone, left
 
-    def hold_back(self, items: ArrayLike) -> None:
-        """Ask nothing of these items (indices) until they `join`. Only before anything is told.
+    def hold_back(self, items: ArrayLike, arms: ArrayLike = ()) -> None:
+        """Ask nothing of these items, and nothing for these arms (indices), until they `join`. Only before anything is told.
 
         Parameters
         ----------
         items : array_like of int
             Items that will join later.
+        arms : array_like of int
+            Arms that will join later.
         """
         raise InputError(
             f"items cannot join a {type(self).__name__}; martingale elimination for the best arm takes them"
         )
 
-    def join(self, items: ArrayLike) -> None:
-        """Take in items that were held back, from the next batch on.
+    def join(self, items: ArrayLike, arms: ArrayLike = ()) -> None:
+        """Take in items and arms that were held back, from the next batch on.
 
         Parameters
         ----------
         items : array_like of int
             Items by their indices.
+        arms : array_like of int
+            Arms by theirs.
         """
         raise InputError(
             f"items cannot join a {type(self).__name__}; martingale elimination for the best arm takes them"
@@ -544,6 +553,9 @@ class Identifier(Resumable):
             The reason; None where they can be used.
         """
         return "its promise rests on the numbers that were asked for"
+
+    def _arm_name(self, i: int) -> str:
+        return arm_name(self.arm_rows, i)
 
     def stop(self) -> None:
         """End here, with what was told: the open batch cannot be completed within `max_samples`."""

@@ -148,7 +148,7 @@ class MartingaleElimination(Identifier):
         self.known_variances = self._known = known = self._positive(self.known_variances, "known_variances")
         self.variance_bounds = variance_range(self.variance_bounds)
         self._low, self._high = self.variance_bounds or (0.0, np.inf)
-        self._range = within = reward_range_of(self.noise, self.reward_range, n)
+        self._range = within = reward_range_of(self.noise, self.reward_range, n, self.arm_rows.names)
         if within is not None:
             self.reward_range = (within.low, within.high)
             for name in ("variance_bounds", "known_variances"):
@@ -158,6 +158,8 @@ class MartingaleElimination(Identifier):
         share = GAUSSIAN_VARIANCE_SHARE if self.noise == "gaussian" else VARIANCE_SHARE
         self.delta_v = 0.0 if known is not None or within is not None else share * self.delta
         self.delta_m = self.delta - self.delta_v
+        # What pays for learning the variances of so many arms; arms that join add as much for each to delta_v.
+        self._delta_learnt, self._arms_paid = self.delta_v, n
         settles = self.epsilon > 0 and isinstance(self.objective, BestArm)
         self._delta_epsilon = EPSILON_SHARE * self.delta_m if settles else 0.0
         self._threshold = -float(np.log(self.delta_m - self._delta_epsilon))
@@ -183,7 +185,12 @@ class MartingaleElimination(Identifier):
         # Of level sets: what part of all capital is bet on each item.
         self._capital = None if isinstance(self.objective, BestArm) else self._shared_capital()
         self._planner = Planner(self.evidence, self._threshold)
-        self._play: tuple[tuple[int, bytes], Indices, RowSpace | None] | None = None
+        self._play: tuple[tuple[bytes, bytes], Indices, RowSpace | None] | None = None
+
+    @property
+    def error_probability(self) -> float:
+        """What the answer is wrong with at most: delta, and what learning the variances of arms that joined adds to it."""
+        return self.delta + (self.delta_v - self._delta_learnt)
 
     @property
     def assumption(self) -> str:
@@ -246,8 +253,7 @@ class MartingaleElimination(Identifier):
 
     def _telling(self) -> tuple[Indices, RowSpace | None]:
         """The arms in play, and what they span in coordinates where that is not everything."""
-        # Arms are only ever withdrawn, never brought back.
-        now = (self.usable.size, self._excluded.tobytes())
+        now = (self.usable.tobytes(), self._excluded.tobytes())
         if self._play is None or self._play[0] != now:
             arms, rows, within = self.usable, self.evidence.rows, None
             if arms.size < self.n_arms or self._excluded.size:
@@ -338,13 +344,18 @@ class MartingaleElimination(Identifier):
             )
         self._planner.exploring = None if exploring is None else unpacked(exploring, self.n_arms)
 
-    def hold_back(self, items: ArrayLike) -> None:
-        """Ask nothing of these items (indices), and bet nothing on them, until they `join`. Only before anything is told.
+    def hold_back(self, items: ArrayLike, arms: ArrayLike = ()) -> None:
+        """Ask nothing of these items, nor for these arms, and bet nothing on them, until they `join`.
+
+        Only before anything is told. The variances of arms that join are paid for when they do, as much as for each of the
+        others.
 
         Parameters
         ----------
         items : array_like of int
-            Items that will join later.
+            Items that will join later, by their indices.
+        arms : array_like of int
+            Arms that will join later.
         """
         if not isinstance(self.objective, BestArm) or self.epsilon > 0:
             raise InputError(
@@ -354,14 +365,18 @@ class MartingaleElimination(Identifier):
         held = np.setdiff1d(arm_indices(items, len(self._items.values)), self._excluded)
         self._waiting = held
         self._excluded, self.partition = np.union1d(self._excluded, held), self.partition.without(held)
+        later = arm_indices(arms, self.n_arms)
+        self.usable, self._arms_paid = np.setdiff1d(self.usable, later), self.n_arms - later.size
 
-    def join(self, items: ArrayLike) -> None:
-        """Take in items that were held back, between batches: they are bet on from the next one on.
+    def join(self, items: ArrayLike, arms: ArrayLike = ()) -> None:
+        """Take in items and arms that were held back, between batches: they are bet on and asked for from the next one on.
 
         Parameters
         ----------
         items : array_like of int
             Items by their indices.
+        arms : array_like of int
+            Arms by theirs.
         """
         new, before = np.intersect1d(self._waiting, arm_indices(items, len(self._items.values))), self.in_play
         self._waiting = np.setdiff1d(self._waiting, new)
@@ -369,6 +384,9 @@ class MartingaleElimination(Identifier):
         known = self.partition
         self.partition = ItemPartition(np.union1d(known.undecided, new), known.above, known.below)
         self._status = self._planned = None
+        came = arm_indices(arms, self.n_arms)
+        self.usable = np.union1d(self.usable, came)
+        self.delta_v += came.size * self._delta_learnt / self._arms_paid
         if not np.array_equal(before, self.in_play):
             self._forget_designs()
 
@@ -470,7 +488,7 @@ class MartingaleElimination(Identifier):
 
     def _ends(self, squares: Floats) -> Floats:
         """Upper ends (n,) of VARIANCES for sums of squares (n,) with the degrees of freedom so far."""
-        return variance_upper_ends(squares, self._dof, self.n_arms / self.delta_v, noise=self._law)
+        return variance_upper_ends(squares, self._dof, self._arms_paid / self._delta_learnt, noise=self._law)
 
     def _likely_variances(self) -> Floats:
         """Plug-in VARIANCES (n,) for planning: sample variances, shrunk to the common one where pulls are few."""

@@ -181,7 +181,7 @@ class Rage(GapElimination):
         choice(self.noise, ("gaussian", *BOUNDED_NOISES), "noise")
         bounds = variance_range(self.variance_bounds, None if self.noise in BOUNDED_NOISES else "RAGE")
         super().__post_init__()
-        self._range = within = reward_range_of(self.noise, self.reward_range, self.n_arms)
+        self._range = within = reward_range_of(self.noise, self.reward_range, self.n_arms, self.arm_rows.names)
         if within is not None:
             self.reward_range, proxy = (within.low, within.high), float(within.largest_variances.max())
             if bounds is not None and bounds[1] < proxy:

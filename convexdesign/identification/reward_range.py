@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convexdesign.arguments import numeric, shown
+from convexdesign.arms.labels import called
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
 from convexdesign.typing import Floats
@@ -85,7 +87,7 @@ class RewardRange:
         return np.asarray((count > 0) & wrong)
 
 
-def reward_range_of(noise: str, reward_range: Any, n: int) -> RewardRange | None:
+def reward_range_of(noise: str, reward_range: Any, n: int, names: Sequence[str] | None = None) -> RewardRange | None:
     """The range of n arms' rewards; None for noise that is known by its variances. InputError where it makes no sense.
 
     reward_range: (low, high), scalars or (n,) each; (0, 1) where it is left out for two-valued rewards.
@@ -105,7 +107,9 @@ def reward_range_of(noise: str, reward_range: Any, n: int) -> RewardRange | None
     bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))
     if bad.size:
         i = bad[0]
-        raise InputError(f"reward_range of arm {i} is ({low[i]:g}, {high[i]:g}); it needs low < high, both finite")
+        raise InputError(
+            f"reward_range of arm {called(names, i)} is ({low[i]:g}, {high[i]:g}); it needs low < high, both finite"
+        )
     return RewardRange(low, high, noise == "bernoulli")
 
 

@@ -321,8 +321,8 @@ def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
         ("key,arm,reward,batch", ["a,left,1,-1"], "batch is '-1', not a whole number"),
         ("key,arm,reward", ["a,left,1_0"], "reward is '1_0', not a finite number"),
         ("key,arm,reward", ["a,left,1e308"], "its square would be too large; choose a larger unit"),
-        ("key,arm,count,mean,m2", ["a,left,2,1e200,1"], "mean of arm left (index 0) is 1e+200"),
-        ("key,arm,count,mean,m2", ["a,left,2,1,1e300"], "m2 of arm left (index 0) is 1e+300"),
+        ("key,arm,count,mean,m2", ["a,left,2,1e200,1"], "mean of arm left is 1e+200"),
+        ("key,arm,count,mean,m2", ["a,left,2,1,1e300"], "m2 of arm left is 1e+300"),
         ("key,arm,reward,reward", ["a,left,1,2"], "has the column 'reward' twice"),
         ("key,arm,reward,count,mean,m2", ["a,left,1,2,3,4"], "both columns reward and count"),
         ("key;arm;value", ["a;left;1"], "it needs key, arm and reward"),
@@ -537,7 +537,7 @@ def test_a_void_answer_is_no_success(begun, tmp_path):
     assert "status         IDENTIFIED: void: the data contradict" in shown.out
     assert "is right with probability" not in shown.out
     assert shown.out.count("void") == 2  # of the status and of the guarantee, once each
-    assert "the rewards of arm left (index 0)" in shown.out
+    assert "the rewards of arm left" in shown.out
     found = json.loads(begun("result", "--json").out)
     assert found["void"]
     assert found["meaning"].startswith("void: ")
@@ -778,6 +778,14 @@ def test_join(experiment, store, problem_file):
     assert "joined         " in experiment(*words).out
     assert "again" in experiment("join", "--vector", "0.9,0.1", *(("--item", "newer") if named else ())).err
     assert "numbers separated by commas" in experiment("join", "--vector", "0.9,x").err
+    assert "give --variant, or --vector" in experiment("join").err
+    assert "for a --variant" in experiment("join", "--vector", "0.7,0.1", "--noise-variance", "1").err
+    if not named:
+        assert "the new one is 3 (--variant 3)" in experiment("join", "--variant", "fourth").err
+    fourth = "fourth" if named else "3"
+    shown = experiment("join", "--variant", fourth)
+    assert f"arms joined    {fourth}" in shown.out, shown.err
+    assert fourth in {row["arm"] for row in rows(experiment("ask").out)}
     assert experiment("check").code == 0
 
 
@@ -844,7 +852,7 @@ def test_variants_are_dropped_by_name_and_warned_about_before(begun, store):
     before = store.read_bytes()
     refused = begun("withdraw", "tilt", "up")
     assert refused.code == 4
-    assert "nothing was withdrawn, as without arms tilt (index 2), up (index 1) the arms" in refused.err
+    assert "nothing was withdrawn, as without arms tilt, up the arms" in refused.err
     assert "item up from item left" in refused.err or "item left from item up" in refused.err
     assert store.read_bytes() == before
     tried = json.loads(begun("withdraw", "tilt", "--item", "tilt", "--dry-run", "--json").out)

@@ -102,14 +102,23 @@ def test_an_answer_given_is_reconsidered(path, env):
         while not x.done:
             told += advance(x, env, 1)
         assert x.result().answer == (0,)
+        found = x.transcript()
         state = x.amend("batch-0", observations=shifted(told[0], 0, -40.0))
         assert state.phase is Phase.READY
         assert x.status().pulls_set_aside == 0
-        # And the answer is there again once the correction is taken back by another.
-        x.amend("batch-0", observations=told[0])
+        # And the answer is there again once the correction is taken back, even after another one.
+        x.amend("batch-0", observations=shifted(told[0], 0, -30.0))
+        x.take_back("batch-0", reason="-40 was right")
+        assert x.results()[0][4] == told[0].mean[0] - 40.0
+        advance(x, env, 1)
+        x.take_back("batch-0", reason="so was the first")
+        assert x.status().amendments == 2
+        assert x.results()[0][4] == told[0].mean[0]
         assert x.done
         assert x.result().answer == (0,)
-        assert x.result().p_value == pytest.approx(recomputed(x, told).p_value)
+        assert x.transcript()["steps"][: len(found["steps"])] == found["steps"]
+        with pytest.raises(cd.InputError, match="no amendment of"):
+            x.take_back("batch-0")
 
 
 def test_single_rewards_are_corrected_and_may_be_of_another_arm(path, env):

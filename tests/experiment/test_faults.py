@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from durability import crashes, crowd, damage, orders
+from durability import crashes, crowd, damage, orders, variants
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and kills processes")
 
@@ -22,6 +22,13 @@ def test_what_the_killed_left_unacknowledged_is_no_damage(tmp_path):
     assert found["kills"] == 8
     assert found["acknowledged"] > 0
     assert (found["lost"], found["taken_for_damaged"]) == (0, 0)
+
+
+def test_changes_are_there_as_a_whole_or_not_at_all(tmp_path):
+    """Killed in and after the writes with which a variant is dropped, and another joins."""
+    found = variants.killed_at_every_write(tmp_path, (3, 8))
+    assert found["kills"] == 4
+    assert (found["different"], found["problems"]) == (0, 0)
 
 
 def test_any_order_gives_the_same_state(tmp_path):

@@ -93,6 +93,80 @@ def test_an_open_batch_goes_on_and_corrections_keep_the_item(path, env):
     assert check(path).problems == ()
 
 
+@pytest.mark.parametrize("law", ["gaussian", "bernoulli"])
+def test_a_new_variant_brings_its_arm_and_can_win(path, law):
+    options, world = {"gaussian": ({}, {"noise_variance": 0.2})}.get(law, ({"noise": law}, {"noise": law}))
+    three, four = (cd.simulation.LinearEnvironment(np.eye(n), [0.4, 0.3, 0.2, 0.8][:n], rng=2, **world) for n in (3, 4))
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS, **options)) as x:
+        advance(x, three, 2)
+        x.drop_item([1])
+        before, told = x.status(), x.results()
+        state = x.join_variant("yellow", reason="an idea")
+        assert (state.joined, state.joined_arms, state.pulls_told) == ((3,), (3,), before.pulls_told)
+        assert x.results() == told
+        assert x.arm_labels == x.item_labels == ["red", "green", "blue", "yellow"]
+        # Learning its variance costs what it costs for each of the others; rewards in a range cost nothing.
+        price = 0.05 / 50 / 3 if law == "gaussian" else 0.0
+        assert f"is wrong with probability at most {0.05 + price:g}" in state.guarantee
+        batch = x.ask()
+        assert batch.counts[1] == 0
+        assert batch.counts[3] >= 20
+        assert cd.simulation.simulate(x, four).answer == (3,)
+        values = x.confidence(control="yellow")
+        assert values.count[3] > 0
+        assert np.all(values.low <= values.estimate)
+        transcript, page = x.transcript(), x.to_html()
+    assert "yellow" in page
+    assert check(path).problems == check(path).differences == ()
+    with cd.Experiment.open(path) as again:
+        assert again.transcript() == transcript
+        assert again.arm_names == ["red", "green", "blue", "yellow"]
+
+
+def test_an_arm_that_joins_changes_nothing_of_what_is_known_of_the_others(path, env):
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS, known_variances=1.0)) as x:
+        advance(x, env, 3)
+        wealth = x._replay.follow(x._ledger)._bets.best
+        batch = x.ask()
+        x.join_item(
+            [[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]],
+            names=["new", "with red"],
+            arms=[[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]],
+            arm_names=["new", "with blue"],
+            noise_variance=[1.0, 2.0],
+        )
+        assert x.ask().counts.tolist() == [*batch.counts, 0, 0]
+        algorithm = x._replay.follow(x._ledger)
+        assert algorithm._bets.best[:3] == pytest.approx(wealth, rel=1e-9)
+        assert algorithm.known_variances.tolist() == [1.0, 1.0, 1.0, 1.0, 2.0]
+        assert x.status().guarantee.startswith("the answer is wrong with probability at most 0.05,")
+        env = cd.simulation.LinearEnvironment(algorithm.arms, [*THETA, 0.5], [1.0, 1.0, 1.0, 1.0, 2.0], rng=2)
+        assert cd.simulation.simulate(x, env).answer == (4,)
+    assert check(path).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x.join_variant("red"), "there is an arm 'red' already"),
+        (lambda x: x.join_variant(), "the arms have names"),
+        (lambda x: x.join_variant("new", noise_variance=1.0), "learns variances"),
+        (lambda x: x.join_variant("new", reward_range=(0, 1)), "reward_range is given"),
+        (lambda x: x.join_item([[1.0, 1.0]], names=["i"], arms=[[1.0, 1.0]], arm_names=["a"]), "the 3 of the others"),
+        (
+            lambda x: x.join_item([[1.0, 1.0, 0.0]], names=["i"], arms=np.eye(4)[3:], arm_names=["a"]),
+            "the arms now have 4",
+        ),
+    ],
+)
+def test_what_arms_cannot_join(path, call, message):
+    with cd.Experiment.create(path, I.MartingaleElimination(ARMS)) as x:
+        before = x.digest()
+        with pytest.raises(cd.InputError, match=message):
+            call(x)
+        assert x.digest() == before
+
+
 @pytest.mark.parametrize(
     ("items", "names", "message"),
     [

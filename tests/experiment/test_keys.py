@@ -211,15 +211,15 @@ def test_a_conflict_names_what_differs_and_a_surplus_the_arm(tmp_path):
         x.tell(0, arms=[1], rewards=[0.5], keys=["a"])
         x.tell(0, observations=observed([2, 2], [0.5, 1.0]), key="s")
         for told, message in (
-            ({"arms": [1], "rewards": [0.25], "keys": ["a"]}, r"reward of arm up \(index 1\): 0.5, now 0.25"),
-            ({"arms": [0], "rewards": [0.5], "keys": ["a"]}, r"of arm up \(index 1\), now of arm left"),
-            ({"observations": observed([2, 2], [0.5, 1.5]), "key": "s"}, r"mean of arm up \(index 1\): 1.0, now 1.5"),
-            ({"observations": observed([2, 3], [0.5, 1.0]), "key": "s"}, r"count of arm up \(index 1\): 2, now 3"),
-            ({"observations": observed([2, 0], [0.5, 0.0]), "key": "s"}, r"with arm up \(index 1\), now without it"),
+            ({"arms": [1], "rewards": [0.25], "keys": ["a"]}, r"reward of arm up: 0.5, now 0.25"),
+            ({"arms": [0], "rewards": [0.5], "keys": ["a"]}, r"of arm up, now of arm left"),
+            ({"observations": observed([2, 2], [0.5, 1.5]), "key": "s"}, r"mean of arm up: 1.0, now 1.5"),
+            ({"observations": observed([2, 3], [0.5, 1.0]), "key": "s"}, r"count of arm up: 2, now 3"),
+            ({"observations": observed([2, 0], [0.5, 0.0]), "key": "s"}, r"with arm up, now without it"),
             ({"observations": observed([2, 0], [0.5, 0.0]), "key": "a"}, "a single reward, now counts and means"),
         ):
             with pytest.raises(cd.ConflictError, match=message):
                 x.tell(0, **told)
-        with pytest.raises(cd.InputError, match=r"arm up \(index 1\): batch 0 asks for \d+ pulls, 3 were told") as much:
+        with pytest.raises(cd.InputError, match=r"arm up: batch 0 asks for \d+ pulls, 3 were told") as much:
             x.tell(0, observations=observed([0, int(counts[1])], [0.0, 0.0]), key="t")
         assert "other arms" not in str(much.value)

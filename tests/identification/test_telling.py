@@ -48,7 +48,7 @@ def test_without_a_variant_all_is_as_if_it_had_never_been_there(law):
     whole.withdraw([2])
     # The variances of three arms are paid for there.
     alone = I.MartingaleElimination(np.eye(2), **LAWS[law])
-    alone.delta_v *= 2 / 3
+    alone._arms_paid = 3
     for _ in range(12):
         if alone.done:
             break

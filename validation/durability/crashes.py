@@ -77,6 +77,9 @@ def killed_beside_another(kills: int, folder: Path, seed: int = 0, longest: floa
             if children[-1] == 0:
                 _tell_until_killed(store, notes, arms[start : start + MOST_CALLS * rows], start, rows)
             start += MOST_CALLS * rows
+        deadline = time.monotonic() + 10.0
+        while not notes.stat().st_size and time.monotonic() < deadline:
+            time.sleep(0.001)  # on a busy machine the first one may take long to begin
         time.sleep(0.02 + rng.uniform(0.0, longest))
         os.kill(children[0], signal.SIGKILL)
         os.waitpid(children[0], 0)

@@ -100,7 +100,7 @@ def amend(
 
     What was told first stays in the log, with the reason. Martingale elimination keeps all later rounds and decides anew from
     the corrected results; for others the results that would be set aside are counted first, and nothing is done without
-    --set-aside. `take-back` undoes an amendment that nothing rests on yet.
+    --set-aside. `take-back` undoes an amendment (of those others: one that nothing rests on yet).
     """
     from convexdesign.cli.experiment.results import read_results
 
@@ -125,7 +125,8 @@ def take_back(
 ) -> None:
     """Take amendments back: what was told before counts again, and the batches that they had set aside.
 
-    Possible as long as no batch was asked for and no result told since. The amendments stay in the log.
+    In martingale elimination always possible; of other algorithms as long as no batch was asked for and no result told since.
+    The amendments stay in the log.
     """
     with changing(store, as_json) as x, x.together():
         for key in keys:
@@ -226,17 +227,37 @@ def withdraw(
 
 def join(
     store: Store,
+    variant: Annotated[
+        list[str] | None,
+        option(
+            "--variant", metavar="NAME", help="A new variant, with an arm of its own that is its item; may be repeated."
+        ),
+    ] = None,
     vector: Annotated[
-        list[str],
+        list[str] | None,
         option(
             "--vector",
             metavar="NUMBERS",
             help="A new item, in the coordinates of the arms, separated by commas; may be repeated.",
         ),
-    ],
+    ] = None,
     item: Annotated[
         list[str] | None,
         option("--item", metavar="NAME", help="Its name, where items have names, one for each --vector."),
+    ] = None,
+    noise_variance: Annotated[
+        float | None,
+        option(
+            "--noise-variance", metavar="V", help="VARIANCE of the new variants, where those of the others are known."
+        ),
+    ] = None,
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        option(
+            "--reward-range",
+            metavar="LOW HIGH",
+            help="Of the new variants, where the ranges of the others differ.",
+        ),
     ] = None,
     reason: Reason = "",
     dry_run: Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")] = False,
@@ -246,18 +267,28 @@ def join(
 
     Martingale elimination for the best arm takes them at any time, also after an answer; bets on them begin with the next
     batch. The promise is what it was if they joined whatever the rewards were; for any other reason it is what the guarantee
-    says. The arms must tell of them already.
+    says. An item given by its vector must be one that the arms tell of already; a new variant brings its arm.
     """
     from convexdesign.cli.reading import numbers_in
 
-    rows = [numbers_in(text) for text in vector]
-    for text, row in zip(vector, rows):
+    if not variant and not vector:
+        raise InputError("give --variant, or --vector and --item")
+    rows = [numbers_in(text) for text in vector or ()]
+    for text, row in zip(vector or (), rows):
         if row is None:
             raise InputError(f"--vector {text!r} must be numbers separated by commas")
-    if item and len(item) != len(vector):
-        raise InputError(f"{counted(len(item), '--item')} and {counted(len(vector), '--vector')}; give one for each")
+    if item and len(item) != len(rows):
+        raise InputError(f"{counted(len(item), '--item')} and {counted(len(rows), '--vector')}; give one for each")
+    if not variant and (noise_variance is not None or reward_range is not None):
+        raise InputError("--noise-variance and --reward-range are for a --variant; an item has no noise")
     with open_store(store) as x, x.together(dry_run=dry_run):
-        x.join_item(rows, names=item or None, reason=reason)
+        if rows:
+            x.join_item(rows, names=item or None, reason=reason)
+        for name in variant or ():
+            if x.arm_names is None and name != str(x.n_arms):
+                raise InputError(f"the arms have no names; the new one is {x.n_arms} (--variant {x.n_arms})")
+            called = None if x.arm_names is None else name
+            x.join_variant(called, noise_variance=noise_variance, reward_range=reward_range, reason=reason)
         document = state_document(x)
     if dry_run:
         say("nothing was written; this is how it would stand")

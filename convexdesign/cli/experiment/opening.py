@@ -105,6 +105,7 @@ def state_document(x: Experiment) -> dict[str, Any]:
         "withdrawn": [arms[i] for i in state.withdrawn],
         "dropped": [items[i] for i in state.dropped],
         "joined": [items[i] for i in state.joined],
+        "joined_arms": [arms[i] for i in state.joined_arms],
         **same("amendments", "guarantee", "assumption", "void", "stopped", "events"),
     }
 
@@ -144,6 +145,8 @@ def show_state(document: dict[str, Any]) -> None:
         line("dropped", ", ".join(map(printable, document["dropped"])))
     if document["joined"]:
         line("joined", ", ".join(map(printable, document["joined"])))
+    if document["joined_arms"]:
+        line("arms joined", ", ".join(map(printable, document["joined_arms"])))
     if document["stopped"]:
         line("stopped", document["stopped"])
     line("guarantee", document["guarantee"])
