@@ -66,6 +66,7 @@ validate: $(VENV)/.test
 bench: $(VENV)/.runtime
 	$(BIN)/python benchmarks/frank_wolfe.py docs/benchmarks
 	$(BIN)/python benchmarks/warm_start.py docs/benchmarks
+	$(BIN)/python benchmarks/bounded_weights.py docs/benchmarks
 	$(BIN)/python benchmarks/many_items.py docs/benchmarks
 	$(BIN)/python benchmarks/extras.py docs/benchmarks
 	$(BIN)/python benchmarks/experiment.py --output docs/benchmarks/durable-experiments.md

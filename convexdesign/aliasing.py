@@ -47,9 +47,9 @@ def _null_shares(canonical: Canonical, at: Evaluation) -> Floats:
     """The lengths (d,) of the rows of an orthonormal basis of the null space of A(w), coordinates scaled to size one."""
     lost = canonical.inverse @ at.null
     kept = np.linalg.svd(lost, full_matrices=True)[0][:, lost.shape[1] :] if lost.size else np.eye(canonical.rank)
-    measured = canonical.plain.inverse.T @ kept
-    size = np.abs(measured).max(axis=1, initial=0.0)
-    measured = measured / np.where(size > 0, size, 1.0)[:, None]
+    # The size of a coordinate is that over all arms: what these weights leave of it may be rounding alone.
+    size = np.abs(canonical.plain.inverse).max(axis=0, initial=0.0)
+    measured = (canonical.plain.inverse.T @ kept) / np.where(size > 0, size, 1.0)[:, None]
     null = np.linalg.svd(measured, full_matrices=True)[0][:, at.rank :]
     return np.asarray(np.linalg.norm(null, axis=1))
 

@@ -1,5 +1,7 @@
 """Where a design leaves coefficients open, every print of it says so and names the coordinates."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +48,18 @@ def test_names_of_columns_and_terms_that_are_not_measured():
     )
     d = cd.solve(cd.DesignProblem.d_optimal(F))
     assert d.rank_note == "rank 3 of 5 (columns one, a^2 are aliased; column nothing is not measured)"
+
+
+def test_terms_that_a_plan_leaves_open_are_named_and_no_others():
+    """One time and one resin of two: 1 and time are one, temp and temp x time are, and the square is told."""
+    table = pd.DataFrame(
+        list(itertools.product((120.0, 150.0, 180.0), (10.0, 20.0), "AB")), columns=["temp", "time", "resin"]
+    )
+    X = cd.features.model_matrix(table, "1 + temp + time + temp:time + temp**2 + C(resin)")
+    counts = ((table["time"] == 20.0) & (table["resin"] == "A")).to_numpy(int)
+    note = cd.verify(cd.DesignProblem.d_optimal(X), counts=counts).rank_note
+    aliased = "columns Intercept, temp, time, temp:time are aliased"
+    assert note == f"rank 3 of 6 ({aliased}; column C(resin)[T.B] is not measured)"
 
 
 def test_a_term_lost_to_constraints_is_named():

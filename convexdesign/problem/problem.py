@@ -945,8 +945,8 @@ def _interest(interest: Any, rows: LabelledVectors) -> Floats:
 
 def _coordinates(name: Any, rows: LabelledVectors) -> list[int]:
     """The indices of the coordinates of interest called by a name: one, or those of all levels of a category."""
-    several = [] if rows.columns is None else places_of_term(str(name), rows.columns)
-    return several if len(several) > 1 else [_coordinate(name, rows)]
+    found = [] if rows.columns is None else places_of_term(str(name), rows.columns)
+    return found or [_coordinate(name, rows)]
 
 
 def _coordinate(name: Any, rows: LabelledVectors, what: str = "interest") -> int:

@@ -133,5 +133,8 @@ def test_terms_go_by_any_of_their_names(written):
     assert np.flatnonzero(P.ds_optimal(day, interest=["C(day)"]).stated.interest.any(axis=1)).tolist() == [
         day.columns.get_loc(f"C(day)[T.{level}]") for level in "vw"
     ]
+    assert np.flatnonzero(P.ds_optimal(arms, interest="resin").stated.interest).tolist() == [
+        columns.index("resin[T.B]")
+    ]
     direction = P.c_optimal(arms, direction=written).stated.direction
     assert direction.tolist() == np.eye(len(columns))[columns.index("I(temp ** 2)")].tolist()
