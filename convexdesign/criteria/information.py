@@ -231,9 +231,10 @@ class Eigenvalue(InformationForm):
         return float(np.log(value))
 
     def at(self, parts: Inverses, L: Floats, nu: Floats) -> InformationState:
-        size, U = np.linalg.eigh(parts.A)
-        error = 8 * size.shape[1] * UNIT * size[:, -1] / np.maximum(size[:, 0], 1e-300)
-        size = np.maximum(size, 1e-300)
+        # The largest singular values of R are right to their last digits, however different the units of the coordinates are.
+        _, lengths, axes = np.linalg.svd(parts.half)
+        size, U = lengths**-2, np.swapaxes(axes, 1, 2)
+        error = parts.error + 8 * size.shape[1] * UNIT
         room = size / size[:, :1] - 1.0
         gap = slack(room, nu, 1.0 + room)
         below = 1.0 - gap  # exp(s) in units of the least

@@ -130,6 +130,16 @@ def test_the_least_eigenvalue_and_the_determinant_of_two_axes(share):
     assert scaled.value == pytest.approx(design.value + shift, abs=1e-6)
 
 
+def test_units_that_differ_by_a_million_leave_the_least_eigenvalue_its_digits():
+    arms = np.random.default_rng(0).normal(size=(60, 3)) * [1, 1e6, 1]
+    design = solved(D.compound([D.e_optimal(arms), D.d_optimal(arms)]))
+    # Without the large coordinate, of which the others are nearly free: the Schur complement, from exact sums.
+    A = information(arms, design.weights)
+    small, side = A[np.ix_([0, 2], [0, 2])], A[[0, 2], 1]
+    least = np.linalg.eigvalsh(small - np.outer(side, side) / A[1, 1])[0]
+    assert design.values[0] == pytest.approx(np.log(least), abs=1e-9)
+
+
 def program(X, c, V, best=None):
     """max over w of the mean logarithm of det^(1/d), 1/tr A^-1, 1/c'A^-1c, 1/max v'A^-1v and lam_min, or of the least ratio.
 
