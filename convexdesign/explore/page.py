@@ -171,10 +171,17 @@ def _samples(view: View) -> str:
     found = view.samples.complexity
     return (
         f"<p>{goal} No algorithm that errs with probability at most {view.state.delta:g} needs fewer than "
-        f'<strong data-samples="{view.samples.bound!r}">{number(view.samples.bound)}</strong> samples on average. '
+        f'<strong data-samples="{view.samples.bound!r}">{_at_least(view.samples.bound)}</strong> samples on average. '
         f"The complexity is ψ* = {number(found.psi_star)}; if every arm were as noisy as the noisiest, ρ* = "
         f"{number(found.rho_star)}.</p>"
     )
+
+
+def _at_least(samples: float) -> str:
+    """A lower bound on a number of samples: whole from ten on, rounded down."""
+    if not 10 <= samples < 1e9:
+        return number(samples)
+    return f"{int(samples):,}".replace(",", "\u2009")
 
 
 def _plane(view: View) -> dict[str, Any]:

@@ -25,7 +25,7 @@ METHODS = {
 MOST_STEPS = 41
 CLOSE = 1e-9  # a smaller gap is drawn as this
 WIDTH, HEIGHT = 520, 200
-LEFT, RIGHT, TOP, BOTTOM = 54, 12, 14, 36
+LEFT, RIGHT, TOP, BOTTOM = 70, 12, 14, 36
 
 
 def methods() -> list[dict[str, str]]:
