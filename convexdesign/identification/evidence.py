@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
 from convexdesign.estimation.error_bound import Noise
-from convexdesign.estimation.row_space import RowSpace, row_space
+from convexdesign.estimation.row_space import RANK_TOLERANCE, RowSpace, row_space
 from convexdesign.typing import Floats
 
 __all__ = [
@@ -133,9 +133,20 @@ def _determined(R: Floats) -> bool:
 
 
 def _part_of(rows: Floats, precisions: Floats) -> RowSpace | None:
-    """What arms of positive precision span, where that is a part of all; None where it is all, or nothing."""
-    space = row_space(rows[precisions > 0])
-    return space if 0 < space.rank < rows.shape[1] else None
+    """What arms of positive precision span, where that is a part of all; None where it is all, or nothing.
+
+    Rows are coordinates already: to scale their columns by these arms alone would take what rounding left in a column for a
+    direction that was measured.
+    """
+    measured = rows[precisions > 0]
+    length = np.linalg.norm(measured, axis=1, keepdims=True)
+    directions = measured[length[:, 0] > 0] / length[length[:, 0] > 0]
+    if not len(directions):
+        return None
+    _, values, vectors = np.linalg.svd(directions, full_matrices=False)
+    rank = int(np.count_nonzero(values > RANK_TOLERANCE * values[0]))
+    whole = rank == rows.shape[1]
+    return None if whole else RowSpace(np.ascontiguousarray(vectors[:rank].T), np.ones(rows.shape[1]))
 
 
 class Bets:

@@ -89,9 +89,14 @@ def test_arms_with_one_pull_or_without_a_bound_pay_for_the_upper_end():
     assert summary.most[1] < 0
     assert summary.most[2] > 0
     np.testing.assert_allclose(summary.fallback, [1.0, 5.0 / 18.0, 1.5 / 18.0])
-    # Without any end an arm says nothing; too few arms then say nothing at all.
-    nothing = np.array([np.inf, np.inf, 1.0])
-    assert GaussianEvidence(ARMS).take(observations, np.ones(3), nothing, nothing, np.full(3, 2.0)) is None
+    # Without any end an arm says nothing; the others say what they span, and nothing of what lies off it.
+    third = np.array([np.inf, np.inf, 1.0])
+    alone = GaussianEvidence(ARMS).take(observations, np.ones(3), third, third, np.full(3, 2.0))
+    assert alone is not None
+    found, precision = alone.of(evidence.space.coordinates(np.vstack([ARMS, [-2.0, -2.0], [1.0, 1.001]])))
+    assert precision.tolist() == pytest.approx([0.0, 0.0, 9.0, 2.25, 0.0])
+    assert found[2:4] == pytest.approx([0.3, -0.6])
+    assert np.abs(alone.factor).max() < 10.0
 
 
 def test_capital_is_passed_on_and_wrong_bets_never_have_more_than_they_began_with():

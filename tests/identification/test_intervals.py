@@ -63,10 +63,12 @@ def test_a_direction_that_is_zero_is_known():
 def test_nothing_is_known_of_arms_that_were_not_pulled():
     observations = Observations([10, 0, 0], [1.0, 0.0, 0.0], [9.0, 0.0, 0.0])
     evidence, numbers = evidence_of_rounds(ARMS, [observations], np.ones(3), None)
-    assert numbers == [0]
     found = sequences(evidence, numbers, ARMS, 4.0)
-    assert np.all(np.isinf(found.low))
-    assert np.all(np.isinf(found.high))
+    assert np.isinf(found.low).tolist() == np.isinf(found.high).tolist() == [[False, True, True]]
+    # What is known of the first is what is known where nothing else is an arm.
+    apart, numbers = evidence_of_rounds(ARMS[:1], [Observations([10], [1.0], [9.0])], np.ones(1), None)
+    one = sequences(apart, numbers, ARMS[:1], 4.0)
+    assert (found.low[0, 0], found.high[0, 0]) == pytest.approx((one.low[0, 0], one.high[0, 0]))
 
 
 def test_variances_that_are_learnt_from_wide_bounds_are_nearly_as_good_as_told():

@@ -135,7 +135,7 @@ def test_not_spanning_arms():
             cd.UnidentifiableError, match=r"rank 3 in R\^4: the coefficients of columns 0, 1, 3 are aliased"
         ):
             cd.solve(problem)
-    with pytest.raises(cd.UnidentifiableError, match="combination of interest 0"):
+    with pytest.raises(cd.UnidentifiableError, match="coefficient 0 lies outside"):
         cd.solve(P.ds_optimal(X, [0]))
     assert solved(P.ds_optimal(X, [2])).value == pytest.approx(solved(P.ds_optimal(GRID, [2])).value, abs=5e-6)
     with pytest.raises(cd.UnidentifiableError, match="point 1 "):
