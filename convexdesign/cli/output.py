@@ -103,11 +103,18 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = ()) -> None:
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: Sequence[str] = (),
+    whole: Sequence[str] = (),
+) -> None:
     """A table on standard output; columns named in `left` are text, all others align as numbers.
 
     In a narrow window headings are broken between words, and the last column wraps, if it is text; where that is not enough
-    all text goes on in the next line of its cell. Nothing is cut, and numbers are never broken, even where they need more room.
+    all text goes on in the next line of its cell. Nothing is cut, and numbers are never broken, even where they need more room,
+    nor the texts of columns in `whole`: names to be typed again.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -121,7 +128,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: 
     last: tuple[str, ...] = (columns[-1],) if columns[-1] in left else ()
     # From no heading broken to every one that has two words; then names too.
     ways = [(most, last) for most in (ENDLESS, 18, 14, 10, 1)]
-    ways += [(most, tuple(left)) for most in (18, 10, 1)]
+    ways += [(most, tuple(name for name in left if name not in whole)) for most in (18, 10, 1)]
     for most, wrapping in ways:
         heads = [textwrap.fill(name, most, break_long_words=False, break_on_hyphens=False) for name in columns]
         table = _table(columns, heads, cells, left, wrapping)

@@ -29,7 +29,7 @@ def show(entries: list[dict[str, Any]]) -> None:
     """The list for a reader; the last columns where the window has room for them."""
     columns = ["name", "kind", "arms", "d", "value", "provenance", "title"][: 7 if window_width() >= 120 else 5]
     rows = [[row_text(entry)[column] for column in columns] for entry in entries]
-    print_table(columns, rows, left=("name", "kind", "provenance", "title"))
+    print_table(columns, rows, left=("name", "kind", "provenance", "title"), whole=("name",))
 
 
 def row_text(entry: dict[str, Any]) -> dict[str, str]:
