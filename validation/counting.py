@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["count", "kept_part", "kept_parts", "markdown", "shown", "unfinished"]
+__all__ = ["count", "kept_part", "kept_parts", "markdown", "shown", "shows_more", "unfinished", "written"]
 
 T = TypeVar("T")
 
@@ -31,6 +31,25 @@ def count(run: Callable[..., Any], description: str, replications: int) -> None:
     name = Path(sys.argv[0]).stem
     with unfinished(options.output_dir, name, options.replications, options.seed):
         run(options.output_dir, options.replications, options.seed, options.jobs, options.progress)
+
+
+def written(
+    output_dir: str | Path, name: str, tables: Iterable[pd.DataFrame], page: Callable[[pd.DataFrame], str]
+) -> list[Path]:
+    """NAME.csv and NAME.md, anew after every table: a count that is cut off leaves what it has; their paths."""
+    paths = [Path(output_dir) / f"{name}.{kind}" for kind in ("csv", "md")]
+    paths[0].parent.mkdir(parents=True, exist_ok=True)
+    for table in tables:
+        table.to_csv(paths[0], index=False)
+        paths[1].write_text(page(table), encoding="utf-8")
+    return paths
+
+
+def shows_more(wrong: int, runs: int, rate: float) -> bool:
+    """Whether so many wrong runs show, at level 1e-3, that more than this rate of all are (Clopper and Pearson)."""
+    from scipy.stats import beta
+
+    return wrong > 0 and bool(beta.ppf(1e-3, wrong, runs - wrong + 1) > rate)
 
 
 class _Store:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counting import count, kept_part, markdown
+from counting import count, kept_part, markdown, written
 
 from convexdesign.reproduce.contenders import EXPERIMENTS, contenders, environment, instance_sharp_bound
 from convexdesign.simulation import comparison_rows, comparison_table
@@ -54,13 +54,10 @@ def run(
     progress: bool = True,
 ) -> list[Path]:
     """Write identification-comparison.csv and identification-comparison.md; the paths written."""
-    table = comparison(replications, seed, jobs, progress)
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = [target / f"identification-comparison.{kind}" for kind in ("csv", "md")]
-    table.to_csv(paths[0], index=False)
-    paths[1].write_text(_page(table, replications, seed), encoding="utf-8")
-    return paths
+    tables = [comparison(replications, seed, jobs, progress)]
+    return written(
+        output_dir, "identification-comparison", tables, partial(_page, replications=replications, seed=seed)
+    )
 
 
 PAGE = """# Identification: samples needed

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, kept_part, markdown
+from counting import count, kept_part, markdown, shows_more
 
 from convexdesign.identification import AnswerStatus, BestArm, GuaranteeWarning, HRage, LevelSet, MartingaleElimination
 from convexdesign.instances import Instance
@@ -221,11 +221,8 @@ def run(
 
 
 def _judged(table: pd.DataFrame, must_fail: bool = False) -> pd.DataFrame:
-    from scipy.stats import beta
-
-    low = [float(beta.ppf(1e-3, e, n - e + 1)) if e else 0.0 for e, n in zip(table["errors"], table["runs"])]
-    kept = np.asarray(low) <= table["delta"]
-    table["passed"] = ~kept if must_fail else kept
+    every = zip(table["errors"], table["runs"], table["delta"])
+    table["passed"] = [shows_more(errors, runs, delta) == must_fail for errors, runs, delta in every]
     return table
 
 

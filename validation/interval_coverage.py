@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, kept_part, markdown
+from counting import count, kept_part, markdown, shows_more, written
 from numpy.typing import NDArray
 
 from convexdesign.experiment import RoundView
@@ -156,7 +156,6 @@ def coverage(
 ) -> Iterator[pd.DataFrame]:
     """The table after every case."""
     import pandas as pd
-    from scipy.stats import beta
 
     lines: list[dict[str, Any]] = []
     for number, case in enumerate(CASES if cases is None else cases):
@@ -168,11 +167,8 @@ def coverage(
         runs = kept_part(partial(run_replications, one, replications, jobs, progress, label=bar))
         found = {name: int(runs[name].sum()) for name in (*(f"missed_{level:g}" for level in LEVELS), "control")}
         # Unless the misses show, at level 1e-3, a rate above what the intervals allow.
-        passed = all(
-            not (k := found[f"missed_{level:g}"]) or beta.ppf(1e-3, k, len(runs) - k + 1) <= 1.0 - level
-            for level in LEVELS
-        )
-        lines.append({"case": case.name, "runs": len(runs), **found, "passed": bool(passed)})
+        passed = not any(shows_more(found[f"missed_{level:g}"], len(runs), 1.0 - level) for level in LEVELS)
+        lines.append({"case": case.name, "runs": len(runs), **found, "passed": passed})
         yield pd.DataFrame(lines)
 
 
@@ -184,13 +180,8 @@ def run(
     progress: bool = True,
 ) -> list[Path]:
     """Write interval-coverage.csv and interval-coverage.md; the paths."""
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = [target / "interval-coverage.csv", target / "interval-coverage.md"]
-    for table in coverage(replications, seed, jobs, progress):
-        table.to_csv(paths[0], index=False)
-        paths[1].write_text(_page(table, replications, seed), encoding="utf-8")
-    return paths
+    tables = coverage(replications, seed, jobs, progress)
+    return written(output_dir, "interval-coverage", tables, partial(_page, replications=replications, seed=seed))
 
 
 PAGE = """# Intervals at all times: how often they miss

@@ -9,11 +9,12 @@ import datetime
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, kept_part, markdown
+from counting import count, kept_part, markdown, shows_more, written
 from numpy.typing import NDArray
 
 from convexdesign.estimation import Observations
@@ -157,15 +158,8 @@ def promise(
             line["proxy_over_bets"] = float(proxy["samples"].mean()) / line["mean_samples"]
         else:
             line["over_gaussian"] = line["proxy_over_bets"] = float("nan")
-        lines.append(line | {"passed": _holds(line["errors"], line["runs"])})
+        lines.append(line | {"passed": not shows_more(line["errors"], line["runs"], DELTA)})
         yield pd.DataFrame(lines)
-
-
-def _holds(errors: int, runs: int) -> bool:
-    """Unless errors show, at level 1e-3, a rate above delta."""
-    from scipy.stats import beta
-
-    return not errors or bool(beta.ppf(1e-3, errors, runs - errors + 1) <= DELTA)
 
 
 def _runs(case: Case, kind: str, replications: int, seed: int, jobs: int | None, progress: bool) -> pd.DataFrame:
@@ -191,13 +185,8 @@ def run(
     progress: bool = True,
 ) -> list[Path]:
     """Write reward-promise.csv and reward-promise.md; the paths."""
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = [target / "reward-promise.csv", target / "reward-promise.md"]
-    for table in promise(replications, seed, jobs, progress):
-        table.to_csv(paths[0], index=False)
-        paths[1].write_text(_page(table, replications, seed), encoding="utf-8")
-    return paths
+    tables = promise(replications, seed, jobs, progress)
+    return written(output_dir, "reward-promise", tables, partial(_page, replications=replications, seed=seed))
 
 
 PAGE = """# Rewards of two values and in a range: errors and samples

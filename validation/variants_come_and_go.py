@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from counting import count, kept_part, markdown
+from counting import count, kept_part, markdown, shows_more, written
 
 from convexdesign.estimation import Observations
 from convexdesign.identification import GuaranteeWarning, MartingaleElimination
@@ -125,7 +125,6 @@ def counts(
 ) -> Iterator[pd.DataFrame]:
     """The table after every case."""
     import pandas as pd
-    from scipy.stats import beta
 
     lines: list[dict[str, Any]] = []
     for number, case in enumerate(CASES if cases is None else cases):
@@ -136,14 +135,12 @@ def counts(
         bar = f"{case.name} ({number + 1} of {len(CASES if cases is None else cases)})"
         runs = kept_part(partial(run_replications, one, replications, jobs, progress, label=bar))
         lost, total = int(runs["lost"].sum()), len(runs)
-        # Unless the losses show, at level 1e-3, a rate above delta.
-        passed = not lost or beta.ppf(1e-3, lost, total - lost + 1) <= DELTA
         lines.append(
             {
                 "case": case.name,
                 "runs": total,
                 "lost": lost,
-                "passed": bool(passed),
+                "passed": not shows_more(lost, total, DELTA),
                 "pulls_of_the_dropped": int(runs["pulls_of_the_dropped"].sum()),
                 "mean_samples": float(runs["samples"].mean()),
             }
@@ -159,13 +156,8 @@ def run(
     progress: bool = True,
 ) -> list[Path]:
     """Write variants-come-and-go.csv and variants-come-and-go.md; the paths."""
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = [target / "variants-come-and-go.csv", target / "variants-come-and-go.md"]
-    for table in counts(replications, seed, jobs, progress):
-        table.to_csv(paths[0], index=False)
-        paths[1].write_text(_page(table, replications, seed), encoding="utf-8")
-    return paths
+    tables = counts(replications, seed, jobs, progress)
+    return written(output_dir, "variants-come-and-go", tables, partial(_page, replications=replications, seed=seed))
 
 
 PAGE = """# Variants that are dropped: how often the best of the others is lost

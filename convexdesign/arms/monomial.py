@@ -6,8 +6,6 @@ is a choice of rows. Nothing is rounded that a dense product would not round.
 
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from convexdesign.typing import Floats, Indices
@@ -16,15 +14,10 @@ __all__ = ["column_sizes", "inverse_of", "single_entries", "times"]
 
 # Smaller matrices are multiplied sooner than looked at.
 FEW_ENTRIES = 20_000
-# The single entries of matrices made here, by their place in memory.
-_KNOWN: dict[int, tuple[weakref.ref[Floats], tuple[Indices, Floats]]] = {}
 
 
 def single_entries(matrix: Floats) -> tuple[Indices, Floats] | None:
     """The column and value of the one entry of each row, zero where there is none; None where a row has more, and for few."""
-    known = _KNOWN.get(id(matrix))
-    if known is not None and known[0]() is matrix:
-        return known[1]
     if matrix.ndim != 2 or matrix.size < FEW_ENTRIES or np.count_nonzero(matrix[0]) > 1:
         return None
     n, d = matrix.shape
@@ -57,12 +50,9 @@ def times(first: Floats, second: Floats) -> Floats:
 
 
 def _filled(n: int, d: int, columns: Indices, values: Floats) -> Floats:
-    """The matrix (n, d) of these entries, one a row, read-only: they are remembered as long as it lives."""
+    """The matrix (n, d) of these entries, one a row."""
     out = np.zeros((n, d))
     out[np.arange(n), columns] = values
-    out.flags.writeable = False
-    place = id(out)
-    _KNOWN[place] = weakref.ref(out, lambda _: _KNOWN.pop(place, None)), (columns, values)
     return out
 
 

@@ -47,6 +47,8 @@ ILL = 1e6
 # A coarse design is good enough when no arm's leverage exceeds this multiple of the average, and is not improved for ever.
 COARSE = 4.0
 MOST_STEPS = 12
+# Sums of squares within these have lost no digits to overflow or underflow.
+SQUARED = (1e-200, 1e200)
 # Information squared up keeps half the digits: it is, where the spread of scales is no more than this.
 CHOLESKY_SPREAD = 1e-2
 
@@ -58,6 +60,11 @@ def column_scale(rows: Floats) -> Floats:
 
 
 def _unit_rows(rows: Floats) -> Floats:
+    with np.errstate(over="ignore", under="ignore"):
+        square = np.einsum("ij,ij->i", rows, rows)
+    if square.size and SQUARED[0] < square.min() and square.max() < SQUARED[1]:
+        return np.asarray(rows / np.sqrt(square)[:, None])
+    # Squares would leave the range of doubles, or there are rows of zeros.
     length = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(length > 0, length, 1.0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -22,7 +22,6 @@ from convexdesign.regions.model import Curve
 from convexdesign.regions.polynomial import Polynomial
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.proof import RegionProver, Relaxation, named_constraints
-from convexdesign.regions.region import Region
 from convexdesign.regions.search import inner_points, maximise, spread_points
 from convexdesign.regions.sum_of_squares import Bound
 from convexdesign.rigorous import check_region
@@ -280,6 +279,7 @@ class _Writer:
         document: dict[str, Any] = {"vectors": vectors, "frame": self.frame()}
         _, Q = check_region.form(self.exact, vectors)
         prover = RegionProver(self.problem.frame, self.problem.price)
+        self.numbers = self.matched()
         pieces = range(len(self.problem.region.pieces))
         document["pieces"] = [self.cell(prover, piece, 0) for piece in pieces]
         most = check_region.most_everywhere(self.exact, Q, document)
@@ -316,18 +316,10 @@ class _Writer:
             "walls": [wall(k, g, units, zero) for k in range(q)],
         }
 
-    def matched(self, region: Region) -> list[tuple[int, Fraction]]:
-        """Of every inequality of the adapted region, or a part of it: its number in the exact problem, by what that is larger.
-
-        Both as polynomials of the coordinates of the part, in which their sizes are taken.
-        """
-        q, whole_ = self.q, self.problem.region
-        inner = []
-        for k in range(q):
-            half = Fraction(whole_.half[k])
-            middle = check_region.constant((Fraction(region.centre[k]) - Fraction(whole_.centre[k])) / half, q)
-            inner.append(check_region.plus(middle, check_region.variable(k, q), Fraction(region.half[k]) / half))
-        own = [check_region.composed(check_region.composed(p, self.x, q), inner, q) for p in self.exact.g]
+    def matched(self) -> list[tuple[int, Fraction]]:
+        """Of every inequality of the adapted region its number in the exact problem, and by what that is larger."""
+        q, region = self.q, self.problem.region
+        own = [check_region.composed(p, self.x, q) for p in self.exact.g]
         u = {
             name: Polynomial.constant(region.centre[k], region.names)
             + Polynomial.constant(region.half[k], region.names) * Polynomial.variable(name, region.names)
@@ -373,7 +365,6 @@ class _Writer:
 
     def squares(self, prover: RegionProver, relaxation: Relaxation, bound: Bound, scale: float) -> dict[str, Any]:
         """nu and the squares; those of the solver belong to p times `scale`."""
-        numbers = self.matched(prover.region)
         known = {
             frozenset(scaled.items()): (names, whole_)
             for names, scaled, whole_ in named_constraints(prover.region, relaxation.products)
@@ -386,7 +377,7 @@ class _Writer:
             listed = []
             for name in names:
                 if name[0] == "g":
-                    place, factor = numbers[int(name[1:])]
+                    place, factor = self.numbers[int(name[1:])]
                     size, name = size * factor, f"g{place}"
                 listed.append(name)
             root = square.root / np.sqrt(float(size) * scale)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import counting
+import pandas as pd
 import pytest
 from joblib import delayed
+from scipy.stats import binom
 
 CALLED: list[int] = []
 
@@ -65,3 +67,19 @@ def test_without_a_folder_nothing_is_kept():
     with counting.unfinished(None, "squares"):
         assert counting.kept_part(lambda: square(2)) == 4
     assert list(counting.kept_parts((delayed(square)(k) for k in range(3)), 1)) == [0, 1, 4]
+
+
+def test_too_many_are_shown_at_level_one_in_a_thousand():
+    """Against the binomial tail: so many or more of 1,000 at a rate of .05 have probability above and below 1e-3."""
+    first = int(binom.isf(1e-3, 1000, 0.05)) + 1
+    assert binom.sf(first - 1, 1000, 0.05) <= 1e-3 < binom.sf(first - 2, 1000, 0.05)
+    assert counting.shows_more(first, 1000, 0.05)
+    assert not counting.shows_more(first - 1, 1000, 0.05)
+    assert not counting.shows_more(0, 1000, 0.0)
+
+
+def test_pages_are_written_after_every_table(tmp_path):
+    tables = (pd.DataFrame({"k": range(n)}) for n in (1, 2))
+    csv, page = counting.written(tmp_path / "new", "squares", tables, lambda table: f"{len(table)} lines")
+    assert (csv.name, page.name, page.read_text()) == ("squares.csv", "squares.md", "2 lines")
+    assert len(pd.read_csv(csv)) == 2
