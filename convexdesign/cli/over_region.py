@@ -12,14 +12,16 @@ from convexdesign.errors import InputError
 if TYPE_CHECKING:
     import pandas
 
-    from convexdesign.regions import RegionDesign, RegionExactDesign, RegionVerification
+    from convexdesign.regions import RegionCompoundDesign, RegionDesign, RegionExactDesign, RegionVerification
 
 __all__ = [
     "design_document",
     "exact_document",
+    "joint_document",
     "read_run_table",
     "show_design",
     "show_exact_design",
+    "show_joint",
     "show_verification",
     "verification_document",
     "write_settings",
@@ -39,6 +41,49 @@ def problem_document(problem: Any) -> dict[str, Any]:
         "factors": list(region.factors),
         "dimension": problem.curve.d,
     }
+
+
+def joint_document(design: RegionCompoundDesign, tol: float) -> dict[str, Any]:
+    """A design for several values of the parameters, and what is proven of it; names as in Python."""
+    alone = design.problem.mixtures[0].problems[0]
+    return {
+        "problem": problem_document(alone) | {"values": len(values_of(design))},
+        "status": design.status.name,
+        "certified": design.status.name == "CERTIFIED",
+        "value": design.value,
+        "bound": design.bound,
+        "gap": design.gap,
+        "tol": tol,
+        "proof": design.kind,
+        "settings": design.problem.region.table(design.where, design.x),
+        "weights": design.weights,
+        "multipliers": design.multipliers,
+        "efficiencies": design.efficiencies,
+        "values": design.values,
+        "seconds": design.stats.seconds,
+    }
+
+
+def values_of(design: RegionCompoundDesign) -> list[Any]:
+    """The problems, one for each value of the parameters."""
+    return [problem for mixture in design.problem.mixtures for problem in mixture.problems]
+
+
+def show_joint(design: RegionCompoundDesign, tol: float) -> None:
+    """A design for several values of the parameters, for a reader."""
+    values, alone = len(values_of(design)), design.problem.mixtures[0].problems[0]
+    print_line(f"{alone.kind.replace('_', '-')}: {counted(values, 'value')} of the parameters over {alone.region!r}")
+    print_line(f"terms: {', '.join(alone.curve.terms)}")
+    print_line()
+    print_line(f"{design.called:<18} {design.value:.8g}")
+    print_line(f"{'upper bound':<18} {design.bound:.8g} over the whole region, proven by {design.kind}")
+    inside = "certified," if design.status.name == "CERTIFIED" else "NOT within it,"
+    print_line(f"{'gap':<18} {design.gap:.1e}: {inside} the tolerance is {tol:.1e}")
+    if len(design.efficiencies):
+        print_line(f"{'efficiencies':<18} {design.efficiencies.min():.4g} to {design.efficiencies.max():.4g}")
+    print_line(f"{'seconds':<18} {design.stats.seconds:.3g}")
+    print_line()
+    show_table(design.points)
 
 
 def design_document(design: RegionDesign, rounded: RegionExactDesign | None = None) -> dict[str, Any]:

@@ -115,6 +115,8 @@ def round_(
         raise InputError(f"--n {n}: give the number of measurements, at least 1")
     with watched("solve", None if progress else False):
         design = find_design(stated, tol)
+    if not hasattr(design, "round"):
+        raise InputError("a design for several values of the parameters has no whole numbers; round that of one value")
     if isinstance(design.problem, ContinuumProblem):
         limited = (budget, min_counts, max_counts, groups, per_group, blocks)
         if n is None or method != "auto" or any(value is not None for value in limited):

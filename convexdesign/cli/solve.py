@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -89,9 +89,16 @@ def solve(
     if round_to is not None and round_to < 1:
         raise InputError(f"--round {round_to}: give the number of measurements, at least 1")
     problem = read_stated(stated)
+    if hasattr(problem, "mixtures") and (round_to is not None or (output and output.suffix.lower() == ".json")):
+        raise InputError(
+            "a design for several values of the parameters is neither rounded nor saved as JSON; leave out --round, and "
+            "give --output the ending .csv"
+        )
     how: dict[str, Any] = {"method": method, "tol": tol, "max_iter": max_iter, "time_limit": time_limit}
     with watched("solve", progress, time_limit):
         design: Any = solve_problem(problem, **how, formulation=formulation, backend=backend)
+    if not hasattr(design, "round"):
+        finish_joint(design, tol, output, plot, as_json)
     with watched("round", progress):
         rounded = None if round_to is None else design.round(round_to)
     over_region = isinstance(problem, ContinuumProblem)
@@ -110,3 +117,15 @@ def solve(
     respond(as_json, report.design_document(design, rounded), lambda: report.show_design(design, rounded))
     kept = over_region or rounded is None or rounded.is_allowed
     raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" and kept else ExitCode.NOT_CERTIFIED)
+
+
+def finish_joint(design: Any, tol: float, output: Path | None, plot: Path | None, as_json: bool) -> NoReturn:
+    """A design for several values of the parameters: written, drawn and told; ends the command."""
+    if output is not None:
+        region_report.write_settings(design.points, output)
+    if plot is not None:
+        from convexdesign.plotting import new_axes
+
+        save_picture(design.plot(new_axes()), plot)
+    respond(as_json, region_report.joint_document(design, tol), lambda: region_report.show_joint(design, tol))
+    raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)

@@ -72,8 +72,9 @@ def region_data(design: Any, factors: Sequence[str] | None = None) -> RegionData
 
     Parameters
     ----------
-    design : RegionDesign or RegionExactDesign
-        Of whole numbers of runs the sensitivity is that of the shares that they are compared with.
+    design : RegionDesign, RegionExactDesign or RegionCompoundDesign
+        Of whole numbers of runs the sensitivity is that of the shares that they are compared with; of several problems
+        at once that of all of them together.
     factors : sequence of str, optional
         One or two continuous factors to draw; the first ones by default.
 
@@ -95,8 +96,9 @@ def region_data(design: Any, factors: Sequence[str] | None = None) -> RegionData
     >>> data.heights.round(4).tolist(), round(data.most, 4)
     ([3.0, 3.0, 3.0], 3.0)
     """
-    problem, proof = design.problem, getattr(design, "reference", design)
-    region, frame = problem.region, problem.frame
+    proof = getattr(design, "reference", design)
+    # A design for several problems is its own certificate.
+    region, certificate = design.problem.region, getattr(proof, "certificate", proof)
     chosen = tuple(region.names[:2]) if factors is None else tuple(factors)
     for name in chosen:
         if name not in region.names:
@@ -104,13 +106,6 @@ def region_data(design: Any, factors: Sequence[str] | None = None) -> RegionData
     if not 1 <= len(set(chosen)) == len(chosen) <= 2:
         raise InputError(f"factors is {list(chosen)}; a picture has one or two different continuous factors")
     place = [region.names.index(name) for name in chosen]
-    B = proof.certificate.vectors.B
-
-    def sensitivity(where: Indices, x: Floats) -> Floats:
-        with np.errstate(all="ignore"):
-            image = frame.rows(where, x) @ B.T
-            return np.asarray(np.einsum("ij,ij->i", image, image) / problem.prices(x))
-
     size = CURVE if len(chosen) == 1 else PLANE
     axes = tuple(np.linspace(float(region.lower[k]), float(region.upper[k]), size) for k in place)
     surface = None
@@ -118,18 +113,19 @@ def region_data(design: Any, factors: Sequence[str] | None = None) -> RegionData
         grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(chosen))
         x = np.empty((len(grid), region.q))
         x[:, place] = grid
-        ok = region.inside(x) & problem.allowed(x)
+        ok = region.inside(x)
         surface = np.full((len(region.pieces), len(grid)), np.nan)
         for piece in range(len(region.pieces)):
-            surface[piece, ok] = sensitivity(np.full(int(ok.sum()), piece), x[ok])
+            values = proof.heights(np.full(int(ok.sum()), piece), x[ok])
+            surface[piece, ok] = np.where(np.isfinite(values), values, np.nan)
         surface = surface.reshape(len(region.pieces), *([size] * len(chosen)))
     where = np.asarray(design.where, dtype=np.intp)
     counts = getattr(design, "counts", None)
     weights = design.weights if counts is None else counts / counts.sum()
-    most = proof.certificate.most
-    heights = sensitivity(where, design.x)
+    most = certificate.most
+    heights = proof.heights(where, design.x)
     if not np.isfinite(most):
-        most = float(proof.certificate.found)
+        most = float(certificate.found)
     pieces = tuple(", ".join(f"{name} = {level}" for name, level in piece.items()) for piece in region.pieces)
     hidden = tuple(name for name in region.names if name not in chosen)
     return RegionData(chosen, axes, surface, most, design.x[:, place], where, heights, weights, counts, pieces, hidden)
@@ -150,7 +146,7 @@ def plot_region_design(
 
     Parameters
     ----------
-    design : RegionDesign or RegionExactDesign
+    design : RegionDesign, RegionExactDesign or RegionCompoundDesign
         The design.
     factors : sequence of str, optional
         One or two continuous factors to draw; the first ones by default.
@@ -229,8 +225,7 @@ def _crosses(design: Any, data: RegionData, runs: tuple[Any, Floats], ax: Axes) 
     where, x = np.asarray(runs[0], dtype=np.intp), runs[1]
     place = [design.problem.region.names.index(name) for name in data.factors]
     along = x[:, place[0]]
-    image = design.problem.frame.rows(where, x) @ design.certificate.vectors.B.T
-    up = x[:, place[1]] if len(place) > 1 else np.einsum("ij,ij->i", image, image) / design.problem.prices(x)
+    up = x[:, place[1]] if len(place) > 1 else design.heights(where, x)
     ax.scatter(along, up, marker="x", s=60, color=OKABE_ITO["vermillion"], linewidth=1.6, zorder=5, label="runs")
 
 

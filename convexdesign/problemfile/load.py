@@ -116,8 +116,8 @@ def load_problem(path: str | PathLike[str]) -> ProblemFile:
     factors, numbers per arm and arm_names may be columns of the table of arms ({ column = "price" }), and direction,
     theta and interest name terms. With [model] and [region] and no arms the problem is over a region: shapes (box,
     ball, simplex, polytope, levels) and conditions (where); the model is a formula, perhaps with link and theta, or
-    nonlinear with theta; noise_variance and costs may be expressions of the factors. [reference] may state the known
-    value, its tolerance, provenance and source.
+    nonlinear with theta, or with thetas, several values, and over beside them; noise_variance and costs may be
+    expressions of the factors. [reference] may state the known value, its tolerance, provenance and source.
 
     Parameters
     ----------

@@ -83,32 +83,64 @@ class RegionTable(_Strict):
 
 
 class ModelOverRegion(_Strict):
-    """A formula in Wilkinson's notation, with link and theta of a generalised linear model; or a nonlinear mean with theta."""
+    """A formula in Wilkinson's notation, with link and theta of a generalised linear model; or a nonlinear mean with theta.
+
+    thetas, with weights, are several values of the parameters; a column weight of theirs stands for weights.
+    """
 
     formula: str | None = None
     link: str | None = None
     family: str | None = None
     theta: list[float] | dict[str, float] | None = None
     nonlinear: str | None = None
+    thetas: list[list[float]] | dict[str, list[float]] | str | None = None
+    weights: list[float] | None = None
 
-    def model(self) -> Model:
-        """The model."""
+    def curve(self, region: Region, folder: Path) -> Any:
+        """The model over the region, at one value of its parameters or at several."""
+        if self.thetas is None:
+            if self.weights is not None:
+                raise InputError(
+                    "weights belong to thetas, several values of the parameters; give them, or leave it out"
+                )
+            return self.model(self.theta).over(region)
+        if self.theta is not None:
+            raise InputError("give theta, one value of the parameters, or thetas, several, and not both")
+        if self.formula is not None and self.link is None:
+            raise InputError('thetas belong to a link; give link = "logit", or leave them out')
+        given: Any = _columns(folder / self.thetas) if isinstance(self.thetas, str) else self.thetas
+        names = Model.formula(self.formula).over(region).terms if self.formula is not None else None
+        weights: Any = self.weights
+        if isinstance(given, dict):
+            if weights is None and "weight" in given and "weight" not in (names or ()):
+                weights = given["weight"]
+                given = {name: column for name, column in given.items() if name != "weight"}
+            given = _in_order(given, names)
+        if not len(given):
+            raise InputError("thetas has no rows; give at least one value of the parameters")
+        first: Any = given[0] if isinstance(given, list) else {name: column[0] for name, column in given.items()}
+        return self.model(first).at(given, weights).over(region)
+
+    def model(self, theta: Any) -> Model:
+        """The model at these parameters."""
         if (self.formula is None) == (self.nonlinear is None):
             raise InputError("give exactly one of formula and nonlinear")
         if self.nonlinear is not None:
             if self.link is not None or self.family is not None:
                 raise InputError("link and family belong to a formula; a nonlinear mean takes theta alone")
-            if not isinstance(self.theta, dict):
-                raise InputError("nonlinear needs theta = { name = number }, the parameters with their values")
-            return Model.nonlinear(self.nonlinear, self.theta)
+            if not isinstance(theta, dict):
+                raise InputError(
+                    "nonlinear needs theta = { name = number }, the parameters with their values, or such thetas"
+                )
+            return Model.nonlinear(self.nonlinear, theta)
         assert self.formula is not None
         if self.link is None:
-            if self.theta is not None or self.family is not None:
+            if theta is not None or self.family is not None:
                 raise InputError('theta and family belong to a link; give link = "logit", or leave them out')
             return Model.formula(self.formula)
-        if not isinstance(self.theta, list):
+        if not isinstance(theta, list):
             raise InputError("a link needs theta = [..], the parameters in the order of the terms")
-        return Model.glm(self.formula, self.theta, self.link, self.family)
+        return Model.glm(self.formula, theta, self.link, self.family)
 
 
 class RegionDocument(_Strict):
@@ -127,6 +159,7 @@ class RegionDocument(_Strict):
     M: list[list[float]] | None = None
     noise_variance: float | str | None = None
     costs: float | str | None = None
+    over: str | None = None
     prior_information: list[list[float]] | None = None
     existing_runs: Settings | None = None
     n_new: float | None = None
@@ -134,7 +167,7 @@ class RegionDocument(_Strict):
 
 
 # Fields that every kind takes; the others belong to one.
-COMMON = ("noise_variance", "costs", "prior_information", "existing_runs", "n_new")
+COMMON = ("noise_variance", "costs", "prior_information", "existing_runs", "n_new", "over")
 OWN = ("items", "targets", "direction", "interest", "M")
 EXAMPLES: Mapping[str, str] = {
     "targets": "targets = { x = [0.0, 2.0] }",
@@ -173,7 +206,9 @@ def read_over_region(path: Path, data: dict[str, Any]) -> tuple[RegionDocument, 
             f"{path}: average_over does not belong to kind {document.kind!r}; remove it or change the kind"
         )
     region = _guarded(path, "region", document.region.region)
-    curve = _guarded(path, "model", lambda: document.model.model().over(region))
+    curve = _guarded(path, "model", lambda: document.model.curve(region, path.parent))
+    if document.over is not None and document.model.thetas is None:
+        raise InputError(f"{path}: over says what several values of the parameters are for; give model.thetas too")
     reference = document.reference
     if reference is not None and (reference.weights is None) != (reference.settings is None):
         raise InputError(
@@ -196,6 +231,21 @@ def read_over_region(path: Path, data: dict[str, Any]) -> tuple[RegionDocument, 
 
 def _columns(path: Path) -> dict[str, Any]:
     return dict(read_factors(path, unique=False).columns)
+
+
+def _in_order(columns: dict[str, Any], terms: tuple[str, ...] | None) -> Any:
+    """Values of the parameters by their names; those of a predictor as rows in the order of its terms."""
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        raise InputError("the columns of thetas have different lengths" if lengths else "thetas has no columns")
+    if terms is None:
+        return columns
+    # Tables need words in their header: the constant is called as model matrices call it.
+    named = ["Intercept" if term == "1" else term for term in terms]
+    own = {"Intercept" if name == "1" else name: column for name, column in columns.items()}
+    if set(own) != set(named) or len(own) < len(columns):
+        raise InputError(f"thetas has the columns {', '.join(columns)}; give one for each term: {', '.join(named)}")
+    return [list(row) for row in zip(*(own[name] for name in named))]
 
 
 def _guarded(path: Path, field: str, read: Any) -> Any:

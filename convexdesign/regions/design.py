@@ -16,7 +16,7 @@ from convexdesign.problem import Criterion, DesignProblem
 from convexdesign.regions.criteria import Vectors
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.result_table import ResultTable
-from convexdesign.typing import Floats
+from convexdesign.typing import Floats, Indices
 
 if TYPE_CHECKING:
     import pandas
@@ -262,12 +262,29 @@ class RegionDesign:
         array, shape (k,)
             The sensitivity at each.
         """
+        return self.heights(*self.problem.region.coordinates(at))
+
+    def heights(self, where: Sequence[int] | Indices, x: Floats) -> Floats:
+        """The sensitivity by coordinates of the region, as `where` and `x` are.
+
+        Parameters
+        ----------
+        where : sequence of int
+            The piece of the region of every setting.
+        x : array, shape (k, q)
+            Its continuous coordinates.
+
+        Returns
+        -------
+        array, shape (k,)
+            The sensitivity at each.
+        """
         if self.certificate.vectors is None:
             raise InputError("the design has no vectors: nothing was proven of it")
-        problem = self.problem.adapted
-        where, x = problem.region.coordinates(at)
-        image = problem.frame.rows(where, x) @ self.certificate.vectors.B.T
-        return np.asarray(np.sum(image**2, axis=1) / problem.prices(x))
+        problem, own = self.problem.adapted, self.problem.adapted_settings(where, x)
+        with np.errstate(all="ignore"):
+            image = problem.frame.rows(where, own) @ self.certificate.vectors.B.T
+            return np.asarray(np.sum(image**2, axis=1) / problem.prices(own))
 
     def round(self, n: int, *, effort: str | float = "quick", seed: int = 0) -> RegionExactDesign:
         """n runs, a whole number at each setting, with a certified efficiency; the settings are free to move.

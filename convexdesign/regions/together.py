@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -232,6 +233,8 @@ class RegionCompoundDesign:
         Whether the gap is within the tolerance.
     stats : Stats
         What it cost.
+    phi : callable
+        The sensitivity at a piece and coordinates (k, q) in it.
     """
 
     problem: RegionCompoundProblem
@@ -249,11 +252,79 @@ class RegionCompoundDesign:
     found: float
     status: Status
     stats: Stats
+    phi: Callable[[int, Floats], Floats]
 
     @property
     def efficiency(self) -> float:
         """A proven lower bound on the efficiency: 1 / (1 + gap)."""
         return 1.0 / (1.0 + self.gap)
+
+    def sensitivity(self, at: Any) -> Floats:
+        """The common sensitivity of all problems at a table of settings: nowhere above `most`; so the bound holds.
+
+        Parameters
+        ----------
+        at : DataFrame or mapping
+            A table of settings.
+
+        Returns
+        -------
+        array, shape (k,)
+            The sensitivity at each.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> curve = cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1)))
+        >>> both = [cd.DesignProblem.d_optimal(curve), cd.DesignProblem.c_optimal(curve, {"x**2": 1.0})]
+        >>> design = cd.solve(cd.DesignProblem.compound(both))
+        >>> bool(design.sensitivity({"x": [-1, -0.5, 0, 0.5, 1]}).max() <= design.most)
+        True
+        """
+        return self.heights(*self.problem.region.coordinates(at))
+
+    def heights(self, where: Sequence[int] | Indices, x: Floats) -> Floats:
+        """The sensitivity by coordinates of the region, as `where` and `x` are.
+
+        Parameters
+        ----------
+        where : sequence of int
+            The piece of the region of every setting.
+        x : array, shape (k, q)
+            Its continuous coordinates.
+
+        Returns
+        -------
+        array, shape (k,)
+            The sensitivity at each.
+        """
+        out, pieces = np.empty(len(x)), np.asarray(where, dtype=np.intp)
+        for piece in np.unique(pieces):
+            mine = pieces == piece
+            out[mine] = self.phi(int(piece), x[mine])
+        return out
+
+    def plot(self, ax: Any = None) -> Any:
+        """The settings drawn over the region, with their shares; of one factor with the sensitivity, of two on its surface.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axis drawn on.
+
+        Raises
+        ------
+        ImportError
+            Without the extra `plot`.
+        """
+        from convexdesign.plotting import plot_region_design
+
+        return plot_region_design(self, ax=ax)
 
     @property
     def points(self) -> pandas.DataFrame:
@@ -281,7 +352,7 @@ class RegionCompoundDesign:
             As text by str, in notebooks as HTML, for papers by as_latex().
         """
         names = [mixture.problems[0].kind.replace("_", "-") for mixture in self.problem.mixtures]
-        facts = [(self._called, f"{self.value:.8g}"), ("upper bound", f"{self.bound:.8g}"), ("gap", f"{self.gap:.1e}")]
+        facts = [(self.called, f"{self.value:.8g}"), ("upper bound", f"{self.bound:.8g}"), ("gap", f"{self.gap:.1e}")]
         facts += [("status", self.status.name), ("proven over the region by", self.kind)]
         facts += facts_of_each(names, self.multipliers, self.efficiencies, self.values)
         kind = ("maximin" if self.problem.standard else "lowest") if self.problem.is_maximin else "compound"
@@ -291,14 +362,14 @@ class RegionCompoundDesign:
         return self.table().as_html()
 
     @property
-    def _called(self) -> str:
+    def called(self) -> str:
         """What the value is."""
         least = "least efficiency" if self.problem.standard else "least log information"
         return least if self.problem.is_maximin else "sum of logarithms"
 
     def __repr__(self) -> str:
         return (
-            f"RegionCompoundDesign({self._called} {self.value:.8g}, upper bound {self.bound:.8g} proven over the region by "
+            f"RegionCompoundDesign({self.called} {self.value:.8g}, upper bound {self.bound:.8g} proven over the region by "
             f"{self.kind}, gap {self.gap:.1e}, {self.status.name}; {len(self.weights)} settings)"
         )
 
@@ -715,7 +786,8 @@ def solve_expected(problem: RegionCompoundProblem, **options: Any) -> RegionComp
     from convexdesign.regions.solving import solve_over_region
 
     mixture = problem.mixtures[0]
-    design = solve_over_region(expected_problem(mixture.problems, mixture.shares), **options)
+    mean = expected_problem(mixture.problems, mixture.shares)
+    design = solve_over_region(mean, **options)
     own = alone(mixture.problems[0])
     value, bound = (own.form.logarithm(v, own.L) for v in (design.value, design.bound))
     c = design.certificate
@@ -735,7 +807,13 @@ def solve_expected(problem: RegionCompoundProblem, **options: Any) -> RegionComp
         c.found,
         design.status,
         design.stats,
+        partial(at_vectors, mean.search(), np.empty((0, mean.curve.d)) if c.vectors is None else c.vectors.B),
     )
+
+
+def at_vectors(search: Search, B: Floats, piece: int, x: Floats) -> Floats:
+    """The sensitivity that vectors make, at coordinates of one piece."""
+    return search.sensitivity(piece, B, x)
 
 
 def joint_design(solver: Together, reached: Reached, most: float, started: float) -> RegionCompoundDesign:
@@ -743,6 +821,7 @@ def joint_design(solver: Together, reached: Reached, most: float, started: float
     problem = solver.problem
     gap, value, bound = solver.judged(reached, most)
     order = np.lexsort([*reached.x.T[::-1], reached.where])
+    solver.set_columns(reached)
     f, bests = reached.values, np.array([own.best for own in solver.components])
     plain = all(p.is_polynomial for mixture in problem.mixtures for p in mixture.problems)
     ended = Status.TIME_LIMIT if time.perf_counter() > solver.deadline else Status.STALLED
@@ -762,4 +841,5 @@ def joint_design(solver: Together, reached: Reached, most: float, started: float
         reached.most,
         Status.CERTIFIED if gap <= solver.tol else ended,
         Stats("interior point and exchange over the region", seconds=time.perf_counter() - started),
+        partial(at_vectors, solver.search, np.empty((0, 0))),
     )

@@ -90,6 +90,16 @@ class UncertainCurve(Continuum):
             out.append(GlmCurve(model, self.region, first))
         return out
 
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The names of the coordinates of f(x)."""
+        return self.curves[0].terms
+
+    @property
+    def d(self) -> int:
+        """The number of parameters."""
+        return self.curves[0].d
+
     def design_problem(self, kind: str, options: Mapping[str, Any]) -> RegionCompoundProblem:
         """The problem of a kind over the region; called by the constructors of DesignProblem.
 

@@ -63,9 +63,9 @@ CRITERION_LATEX = {
 
 # The index: what a reader looks for, and the problems about it. Every problem of the library has one place here.
 TOPICS = {
-    "Curves: a line, a parabola, a cubic": (
+    "Curves: a line, a parabola": (
         "line-d line-d-with-centre line-i parabola-d parabola-g parabola-a parabola-e parabola-i parabola-ds "
-        "parabola-curvature parabola-average parabola-extrapolation parabola-d-capped cubic-d"
+        "parabola-curvature parabola-average parabola-extrapolation parabola-d-capped"
     ),
     "Two or more factors, and mixtures": ("grid-3x3-d grid-3x3-a grid-3x3-interaction factorial-2x2x2-d mixture-d"),
     "Blocks and days": "blocks-3x3-in-threes eight-days-four-runs",
@@ -77,14 +77,16 @@ TOPICS = {
         "basis-a-with-costs basis-g-with-costs two-arms-capped two-arms-followed-up two-means-with-information"
     ),
     "Curves over a whole interval": (
-        "interval-quadratic-a interval-quartic-d interval-cubic-leading interval-cubic-extrapolation interval-cubic-e "
-        "interval-cubic-noise"
+        "interval-cubic-d interval-quartic-d interval-quadratic-a interval-cubic-leading interval-cubic-extrapolation "
+        "interval-quartic-extrapolation interval-cubic-e interval-quartic-e interval-cubic-noise"
     ),
     "Surfaces and mixtures over a whole region": (
-        "square-quadratic-d cube-quadratic-d disc-quadratic-d ball-quadratic-d simplex-scheffe-d"
+        "square-quadratic-d cube-quadratic-d hypercube-quadratic-d disc-quadratic-d ball-quadratic-d simplex-scheffe-d "
+        "strip-cubic-d"
     ),
     "Doses, counts and kinetics over a whole range": (
-        "logistic-d logistic-slope probit-d cloglog-d poisson-d michaelis-menten-d emax-d exponential-d log-linear-d"
+        "logistic-d logistic-slope logistic-bayesian-d probit-d cloglog-d poisson-d michaelis-menten-d emax-d "
+        "exponential-d log-linear-d electrostatic-discharge-d"
     ),
     "Sensors": "boyd-vandenberghe-d boyd-vandenberghe-a boyd-vandenberghe-e",
     "Several responses from every run": "dose-two-responses-d dose-temperature-elsewhere",
@@ -177,6 +179,10 @@ def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
     shown = "The sensitivity over the region, nowhere above its bound, and" if region.q < 3 else "The region with"
     alt = f"{shown} the {len(design.weights)} settings that are measured."
     latex = criterion_latex(stated.kind).replace(r"A(w)", r"A(\xi)").replace("_w", r"_\xi")
+    several = not hasattr(design, "certificate")  # values of the parameters, with their shares
+    if several:
+        latex = latex.replace(r"\log\det A(\xi)", r"\frac1d \sum_k a_k \log\det A_k(\xi)")
+    of = "A_k" if several else "A"
     points = design.points
     head = "| " + " | ".join(map(str, points.columns)) + " |"
     rows = [
@@ -192,7 +198,7 @@ def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
         "",
         f"This is the problem `{stated.name}` of the library, of the kind `{stated.kind}` over a whole region:",
         "",
-        f"$$ {latex}, \\qquad A(\\xi) = \\int f(x)f(x)^\\top d\\xi(x) $$",
+        f"$$ {latex}, \\qquad {of}(\\xi) = \\int f{'_k' * several}(x)f{'_k' * several}(x)^\\top d\\xi(x) $$",
         "",
         "## The design",
         "",
@@ -207,7 +213,7 @@ def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
         "|" + "---|" * len(points.columns),
         *rows[:WEIGHTS_SHOWN],
         "",
-        f"The bound holds over the whole region; it is proven by {design.certificate.kind}.",
+        f"The bound holds over the whole region; it is proven by {getattr(design, 'certificate', design).kind}.",
         "",
         "## The data",
         "",
@@ -217,14 +223,15 @@ def over_region(stated: Any, design: Any, code: str, printed: str) -> Entry:
         "",
         *how_to_solve(stated.name, code, printed),
     ]
-    downloads = files_of(f"gallery/{stated.name}", text_over_region(stated, latex), stated.path.parent)
+    text = text_over_region(stated, latex, hasattr(design, "round"))
+    downloads = files_of(f"gallery/{stated.name}", text, stated.path.parent) | read_beside(stated)
     downloads[f"{stated.name}.csv"] = str(points.to_csv(index=False, lineterminator="\n"))
     return Entry(
         stated.name, stated.title, stated.kind, "\n".join(lines), picture, thumbnail, alt, design.value, downloads
     )
 
 
-def text_over_region(stated: Any, latex: str) -> str:
+def text_over_region(stated: Any, latex: str, rounds: bool) -> str:
     """The notebook of a problem over a region."""
     code = CODE.format(name=stated.name).replace(f'find("{stated.name}")', f'"{stated.path.name}"')
     return "\n".join(
@@ -243,11 +250,20 @@ def text_over_region(stated: Any, latex: str) -> str:
             "",
             *cell("print(design.points.to_string(index=False))"),
             *cell("design.plot();"),
-            "A plan of whole numbers of runs, its settings free to move.",
-            "",
-            *cell("print(design.round(2 * problem.curve.d))"),
+            *(WHOLE if rounds else []),
         ]
     )
+
+
+# Runs of one value of the parameters, for the end of a notebook.
+WHOLE = [
+    "A plan of whole numbers of runs, its settings free to move.",
+    "",
+    "```{code-cell}",
+    "print(design.round(2 * problem.curve.d))",
+    "```",
+    "",
+]
 
 
 def how_to_solve(name: str, code: str, printed: str) -> list[str]:
@@ -319,10 +335,14 @@ def to_take_away(stated: Any, design: Any) -> dict[str, str | bytes]:
             *cell("n = problem.n_arms\nprint(cd.verify(problem, [1 / n] * n))"),
         ]
     )
-    files = files_of(f"gallery/{stated.name}", text, stated.path.parent)
-    for other in re.findall(r'"([\w.-]+\.(?:csv|npy))"', stated.path.read_text(encoding="utf-8")):
-        files[other] = (stated.path.parent / other).read_bytes()
+    files = files_of(f"gallery/{stated.name}", text, stated.path.parent) | read_beside(stated)
     return files | {f"{stated.name}.csv": table_of(stated, design)}
+
+
+def read_beside(stated: Any) -> dict[str, str | bytes]:
+    """The files that a problem file reads."""
+    named = re.findall(r'"([\w.-]+\.(?:csv|npy))"', stated.path.read_text(encoding="utf-8"))
+    return {other: (stated.path.parent / other).read_bytes() for other in named}
 
 
 def cell(code: str) -> list[str]:
@@ -355,9 +375,11 @@ def criterion_latex(kind: str) -> str:
 
 def answer(stated: Any, design: Any) -> list[str]:
     """The certified value beside the known one."""
-    criterion = design.certificate.criterion if stated.is_over_region else design.problem.criterion
-    side = "at most" if criterion.maximised else "at least"
-    word = VALUE_WORDS.get(criterion.name, criterion.about)
+    side, word = "at most", "sum of logarithms of the information"
+    if hasattr(design, "certificate"):  # others are for several values of the parameters
+        criterion = design.certificate.criterion if stated.is_over_region else design.problem.criterion
+        side = "at most" if criterion.maximised else "at least"
+        word = VALUE_WORDS.get(criterion.name, criterion.about)
     lines = [
         f"| | {word} |",
         "|---|---|",

@@ -130,8 +130,12 @@ def test_settings_stated_over_a_region_have_the_stated_value(path):
     w, curve = np.array(known.weights), file.arms
     assert w.min() > 0
     assert w.sum() == pytest.approx(1, abs=1e-12)
-    x = curve.region.coordinates(known.settings)[1]
-    F = curve.at(known.settings) * np.sqrt(curve.weights(0, x) / problem.prices(x))[:, None]
+    where, x = curve.region.coordinates(known.settings)
+    if "thetas" in path.read_text("utf-8"):
+        assert bayesian_value(path, x[:, 0], w) == pytest.approx(known.value, rel=1e-12)
+        return
+    own = np.concatenate([curve.weights(piece, x[[k]]) for k, piece in enumerate(where)])
+    F = curve.at(known.settings) * np.sqrt(own / problem.prices(x))[:, None]
     A = F.T @ (w[:, None] * F)
     if file.kind == "c-optimal":
         c = problem.fields["direction"]
@@ -139,6 +143,22 @@ def test_settings_stated_over_a_region_have_the_stated_value(path):
     else:
         value = criterion_value(file, A, F, F)
     assert value == pytest.approx(known.value, rel=1e-8, abs=1e-8)
+
+
+def bayesian_value(path, x, w):
+    """Half the mean log determinant for a logistic curve, from its definition and the table of the prior."""
+    document = tomllib.loads(path.read_text("utf-8"))
+    prior = np.genfromtxt(path.parent / document["model"]["thetas"], delimiter=",", names=True)
+    eta = prior["Intercept"][:, None] + prior["x"][:, None] * x
+    v = w / (2 + np.exp(eta) + np.exp(-eta))
+    mean = prior["weight"] @ np.log(v.sum(axis=1) * (v @ x**2) - (v @ x) ** 2) / 2
+    # The nodes are those of the prior that the statement names.
+    nodes, shares = np.polynomial.legendre.leggauss(12)
+    b, share = 1.05 + 0.95 * nodes, np.outer(shares, shares).ravel() / 4
+    np.testing.assert_allclose(prior["weight"], share, rtol=1e-12)
+    np.testing.assert_allclose(prior["Intercept"], -np.outer(b, 3 * nodes).ravel(), rtol=1e-12)
+    assert 2 * mean + share @ np.repeat(2 * np.log(b), 12) == pytest.approx(-3.93057100, abs=1e-8)
+    return mean
 
 
 CONSTRAINED = [p for p in FILES if {"min_weight", "max_weight", "inequalities"} & load_problem(p).inputs.keys()]

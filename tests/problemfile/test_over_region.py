@@ -9,6 +9,7 @@ from convexdesign.problemfile import load_problem
 D = cd.DesignProblem
 HEAD = 'title = "t"\nkind = "{kind}"\n'
 BOX = "[region]\nbox = { x = [-1, 1] }\n"
+LOGIT = '[model]\nformula = "1 + x"\nlink = "logit"\n'
 LINE = '[model]\nformula = "1 + x"\n'
 
 
@@ -86,6 +87,21 @@ def test_models_that_are_not_linear(tmp_path):
     assert load_problem(mean).arms.model == cd.Model.nonlinear("a*x/(k + x)", {"a": 1, "k": 2})
 
 
+def test_several_values_of_the_parameters(tmp_path):
+    head, tail = '[model]\nformula = "1 + x"\nlink = "logit"\n', "weights = [1, 3]\n" + BOX
+    (tmp_path / "prior.csv").write_text("weight,x,Intercept\n1,1,0\n3,2,-1\n")
+    (tmp_path / "table.csv").write_text("x,Intercept\n1,0\n2,-1\n")
+    expected = cd.Model.glm("1 + x", [0, 1], "logit").at([[0, 1], [-1, 2]], [0.25, 0.75])
+    forms = ("[[0, 1], [-1, 2]]\n" + tail, '"table.csv"\n' + tail, "{ x = [1, 2], 1 = [0, -1] }\n" + tail)
+    for thetas in (*forms, '"prior.csv"\n' + BOX):
+        file = load_problem(write(tmp_path, "d-optimal", 'over = "lowest"\n' + head + "thetas = " + thetas))
+        assert file.arms.model == expected
+        assert repr(file.problem()).startswith("RegionCompoundProblem(lowest of 2")
+    mean = '[model]\nnonlinear = "a*x/(k + x)"\nthetas = { k = [1, 2], a = [1, 1] }\n' + BOX.replace("-1", "0")
+    model = load_problem(write(tmp_path, "d-optimal", mean)).arms.model
+    assert [dict(zip(m.names, m.theta)) for m in model.models] == [{"k": 1, "a": 1}, {"k": 2, "a": 1}]
+
+
 def test_settings_may_stand_in_a_file_beside_it(tmp_path):
     (tmp_path / "wanted.csv").write_text("x\n0.5\n2\n")
     path = write(tmp_path, "minimax", 'targets = "wanted.csv"\n' + LINE + BOX)
@@ -109,6 +125,14 @@ WRONG = [
     ("best-arm-oracle", LINE + BOX, "theta|no meaning"),
     ("d-optimal", 'noise_variance = "x"\n' + LINE + BOX, "must be positive everywhere"),
     ("nonsense", LINE + BOX, "is unknown"),
+    ("d-optimal", 'over = "worst"\n' + LINE + BOX, "give model.thetas too"),
+    ("d-optimal", LINE + "thetas = [[1, 2]]\n" + BOX, 'give link = "logit"'),
+    ("d-optimal", LINE + "weights = [1]\n" + BOX, "weights belong to thetas"),
+    ("d-optimal", LOGIT + "theta = [1, 2]\nthetas = [[1, 2]]\n" + BOX, "not both"),
+    ("d-optimal", LOGIT + "thetas = { x = [1, 2] }\n" + BOX, "one for each term: Intercept, x"),
+    ("d-optimal", LOGIT + "thetas = { x = [1, 2], 1 = [0] }\n" + BOX, "different lengths"),
+    ("d-optimal", LOGIT + "thetas = []\n" + BOX, "no rows"),
+    ("d-optimal", 'over = "mean"\n' + LOGIT + "thetas = [[0, 1]]\n" + BOX, "choose one of average"),
 ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from polynomials import cube, quadratic, quadratic_rows, settings
 
 import convexdesign as cd
+from convexdesign.plotting.region import region_data
 from convexdesign.regions.symmetry import symmetry_of
 
 D = cd.DesignProblem
@@ -101,6 +102,7 @@ def test_thin_strips_are_proven(degree):
     assert design.status is cd.Status.CERTIFIED
     assert strip.contains(design.points).all()
     assert design.problem.region is strip
+    assert region_data(design).heights.max() <= design.certificate.most * (1 + 1e-9)
     rng = np.random.default_rng(0)
     b = rng.uniform(-0.51, 0.51, 20_000)
     x = {"a": 2 * b + rng.uniform(-0.02, 0.02, b.size), "b": b}

@@ -110,19 +110,6 @@ def test_a_list_fine_enough_has_the_same_optimum():
     assert listed.value == pytest.approx(design.value, abs=1e-3)
 
 
-def test_a_bayesian_design_for_a_logistic_curve():
-    # Chaloner and Larntz (1989): eta = b (x - a), a uniform on [-3, 3], b on [.1, 2], by 12 x 12 Gauss-Legendre nodes.
-    # By (a, b) the log determinant is larger by 2 log b than by the coefficients -ab, b of 1 and x.
-    nodes, shares = np.polynomial.legendre.leggauss(12)
-    a, b = (t.ravel() for t in np.meshgrid(3 * nodes, 1.05 + 0.95 * nodes))
-    weights = np.outer(shares, shares).ravel() / 4
-    model = cd.Model.glm("1 + x", theta=[0, 1], link="logit").at(np.column_stack([-a * b, b]), weights)
-    design = solved(D.d_optimal(model.over(INTERVAL), over="average"))
-    assert 2 * design.value + weights @ (2 * np.log(b)) == pytest.approx(-3.93057100, abs=3e-6)
-    np.testing.assert_allclose(design.points["x"], [-3, -1.210459, 0, 1.210459, 3], atol=2e-3)
-    np.testing.assert_allclose(design.weights, [0.246932, 0.182726, 0.140684, 0.182726, 0.246932], atol=2e-4)
-
-
 THETAS = np.array([[0, 0.5], [0, 1.0], [0, 2.0], [1, 1.0]])
 
 
