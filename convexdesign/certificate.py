@@ -196,8 +196,8 @@ def _most(canonical: Canonical, B: Floats, support: SupportFunction) -> tuple[fl
         g += 8 * (j + p) * UNIT
     columns = np.ascontiguousarray(columns)
     form, off = prior_form(problem, columns)
-    held = float(np.trace(form)) + np.sqrt(columns.shape[1]) * off
-    lengths = np.linalg.norm(B, axis=0)
+    held = float(form.trace()) + np.sqrt(columns.shape[1]) * off
+    lengths = np.sqrt(np.square(B).sum(axis=0))
     share = extra = 0.0
     if problem.arms.n * p <= FEW_ENTRIES:
         sizes = squared_norms(canonical.sizes @ lengths[:, None], problem.responses)

@@ -55,13 +55,13 @@ def _rooms(canonical: Canonical, weights: Floats) -> Iterator[Room | None]:
     With curved constraints that can be evaluated: first for all arms, then for those that these constraints do not depend on,
     the others as they are. Nothing moves under constraints with variables of their own.
     """
-    from convexdesign.rounding.sparsification_within import LinearLimits
-    from convexdesign.vertex import Room
-
     W, n = canonical.problem.weight_set, canonical.problem.n_arms
     if W.is_simplex:
         yield None
         return
+    from convexdesign.rounding.sparsification_within import LinearLimits
+    from convexdesign.vertex import Room
+
     lower = np.zeros(n) if W.lower is None else W.lower
     upper = np.where(W.allowed(n), np.ones(n) if W.upper is None else np.maximum(W.upper, lower), 0.0)
     if W.is_box:

@@ -69,14 +69,14 @@ def _inverse(canonical: Canonical, weights: Floats, F: Floats) -> Inverse:
         Z = times(Y, F)
         G = G + times(Z.T, Z)
         M = M + times(Y.T, Z)
-        E = g * times(np.abs(Y), size)
+        E, sizes = g * times(np.abs(Y), size), np.abs(Z)
         # What a sum of squares rounds is charged to its terms.
-        cross += times(np.abs(Z).T, E + (len(Y) + sums) * UNIT / 2.0 * np.abs(Z))
+        cross += times(sizes.T, E + (len(Y) + sums) * UNIT / 2.0 * sizes)
         squared += times(E.T, E)
         off += len(Y) * UNIT * float(np.vdot(Z, Z))
-    off += sums * UNIT * float(np.trace(G))
+    off += sums * UNIT * float(G.trace())
     G.ravel()[:: len(G) + 1] -= 1.0
-    bulk = float(np.trace(squared))
+    bulk = float(squared.trace())
     delta = float(np.linalg.norm(G)) + off + 2.1 * np.sqrt(bulk) + bulk
     entries = np.abs(G) + cross + cross.T + squared + held_off
     if problem.prior is not None:

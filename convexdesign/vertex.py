@@ -92,13 +92,14 @@ def at_vertex(
         return weights, certificate
     if not 1 < support.size <= MOST_ARMS or support.size * r**4 > 4 * MOST_ENTRIES * r:
         return weights, certificate
-    arms = canonical.whiten_arms(support)
     oracle = oracle_of(problem)
     if oracle.smooth_form is None and oracle.numbered(problem) == 1 and canonical.prior is None:
         target = problem.targets.take(np.zeros(1, dtype=np.int64))[0] @ canonical.basis
-        return _better(canonical, weights, certificate, support, _elfving(arms, target), tol)
+        fewer = _elfving(canonical.whiten_arms(support), target)
+        return _better(canonical, weights, certificate, support, fewer, tol)
     if oracle.smooth_form is None or support.size <= r:
         return weights, certificate
+    arms = canonical.whiten_arms(support)
     if support.size <= r * (r + 1) // 2 and not _neighbours(arms, weights[support], canonical.prior):
         return weights, certificate
     return _without_neighbours(canonical, weights, certificate, support, arms, tol)

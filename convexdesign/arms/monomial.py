@@ -37,6 +37,8 @@ def single_entries(matrix: Floats) -> tuple[Indices, Floats] | None:
 
 def times(first: Floats, second: Floats) -> Floats:
     """The matrix product, from single entries where either matrix has no more in each row or column."""
+    if first.size < FEW_ENTRIES and second.size < FEW_ENTRIES:
+        return np.asarray(first @ second)
     left = single_entries(first)
     if left is not None:
         below = single_entries(second)

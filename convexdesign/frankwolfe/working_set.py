@@ -157,7 +157,9 @@ def first_arms(vectors: Floats, size: int, responses: int = 1) -> Indices:
 def peaked(vectors: Floats, responses: int = 1) -> bool:
     """Whether some leverages |u_i|^2 stand out, more than twice the median: only then do they say which arms matter."""
     leverage = squared_norms(vectors, responses)
-    return bool(leverage.max() > 2.0 * np.median(leverage))
+    below, above = (leverage.size - 1) // 2, leverage.size // 2
+    middle = np.partition(leverage, (below, above))
+    return bool(leverage.max() > middle[below] + middle[above])
 
 
 def spanning(vectors: Floats, responses: int = 1) -> Indices:

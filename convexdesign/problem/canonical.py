@@ -285,6 +285,8 @@ def _measured(problem: DesignProblem) -> tuple[Indices, int, Floats]:
 def _refuse_unsquarable(rows: Floats) -> None:
     """InputError for a coordinate so small in all rows that its square underflows."""
     size = np.abs(rows).max(axis=0, initial=0.0)
+    if size.min(initial=1.0) >= SMALLEST_COLUMN:
+        return
     small = np.flatnonzero((size > 0) & (size < SMALLEST_COLUMN))
     if small.size and size.max() >= SMALLEST_ARMS:
         j = int(small[0])

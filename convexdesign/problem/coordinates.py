@@ -60,8 +60,7 @@ def column_scale(rows: Floats) -> Floats:
 
 
 def _unit_rows(rows: Floats) -> Floats:
-    with np.errstate(over="ignore", under="ignore"):
-        square = np.einsum("ij,ij->i", rows, rows)
+    square = np.einsum("ij,ij->i", rows, rows)  # which overflows without a warning
     if square.size and SQUARED[0] < square.min() and square.max() < SQUARED[1]:
         return np.asarray(rows / np.sqrt(square)[:, None])
     # Squares would leave the range of doubles, or there are rows of zeros.

@@ -32,10 +32,10 @@ ROUNDED = 1e-13
 
 def prior_form(problem: DesignProblem, columns: Floats) -> tuple[Floats, float]:
     """C'A0C for C (d, k), and a bound on the Frobenius norm of its error."""
-    A0, size = problem.prior, np.abs(columns)
+    A0 = problem.prior
     if A0 is None:
         return np.zeros((columns.shape[1],) * 2), 0.0
-    d = columns.shape[0]
+    d, size = columns.shape[0], np.abs(columns)
     if problem.prior_rows is not None:
         rows = problem.prior_rows.take(np.arange(problem.prior_rows.n))
         image = rows @ columns

@@ -69,10 +69,12 @@ class WeightSet:
 
     def unit(self, n: int) -> Floats:
         """The unit (n,) of every weight: the size of its limit where that is small, one elsewhere."""
-        return unit_of(self.limits(n)[1])
+        return np.ones(n) if self._most is None else unit_of(self.limits(n)[1])
 
     def allowed(self, n: int) -> NDArray[np.bool_]:
         """Which of the n arms may have weight at all: those neither capped at zero nor crowded out by the lower bounds."""
+        if self.lower is None and self._most is None:
+            return np.ones(n, dtype=bool)
         lower, upper = self.limits(n)
         allowed = np.asarray(upper > 0)
         return allowed & (lower > 0) if lower.sum() >= 1.0 - SUM_TOLERANCE else allowed
