@@ -47,20 +47,19 @@ def certified(
 
     proven, missed = prove_everywhere(search, prover, vectors.B, found.most, lambda most: gap(most) <= tol, deadline)
     bound = proven_bound(canonical, vectors, proven.value, shift)
-    kind = "sum of squares" if search.problem.is_polynomial else "interval branch and bound"
-    kind = kind if np.isfinite(proven.value) else "none"
     certificate = RegionCertificate(
         finite.criterion,
         value,
         bound,
         gap(proven.value),
-        kind,
+        kind_of(search, proven),
         proven.degree,
         proven.value,
         found.most,
         vectors,
         error,
         proven.next_seconds,
+        proven.next_memory,
     )
     return certificate, missed
 
@@ -85,15 +84,25 @@ def kiefer_wolfowitz(
         proven.value * price * (1.0 + 4e-16),
         d * price * (1.0 - 4e-16),
         gap(proven.value),
-        "sum of squares" if np.isfinite(proven.value) else "none",
+        kind_of(search, proven),
         proven.degree,
         proven.value,
         found.most,
         vectors,
         error,
         proven.next_seconds,
+        proven.next_memory,
     )
     return certificate, missed
+
+
+def kind_of(search: Search, proven: SensitivityBound) -> str:
+    """What the bound over the region was proven by."""
+    if not np.isfinite(proven.value):
+        return "none"
+    if not search.problem.is_polynomial:
+        return "interval branch and bound"
+    return "sum of coefficients" if proven.by_coefficients else "sum of squares"
 
 
 def worst_variance(

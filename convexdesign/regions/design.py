@@ -55,8 +55,8 @@ class RegionCertificate:
     gap : float
         The relative gap between them, rounding included; for log det exp((bound - value) / d) - 1.
     kind : str
-        How the largest sensitivity over the region was bounded: "sum of squares", "interval branch and bound", or
-        "none".
+        How the largest sensitivity over the region was bounded: "sum of squares", "interval branch and bound", "sum of
+        coefficients" (no product of Chebyshev polynomials is above one: where there was no time for more), or "none".
     degree : int
         The degree of the sums of squares, the largest of all pieces; 0 where there are none.
     most : float
@@ -69,7 +69,10 @@ class RegionCertificate:
         The share by which the value may be off.
     next_seconds : float
         Where the tolerance is not proven: about how long the next step would take, a larger relaxation, halves of all cells,
-        as many boxes again, or one more round of search and proof, from what the last one took; nan where none is left.
+        as many boxes again, or one more round of search and proof, from what the last one took; nan where none is left. An
+        estimate to a factor of about three.
+    next_memory : float
+        The bytes that this step would take at the most, where it is a larger relaxation; else nan.
     """
 
     criterion: Criterion
@@ -83,6 +86,7 @@ class RegionCertificate:
     vectors: Vectors | None
     rounding: float = 0.0
     next_seconds: float = np.nan
+    next_memory: float = np.nan
 
     @property
     def efficiency(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from convexdesign.regions.exchange import Search
 from convexdesign.regions.proof import RegionProver, SensitivityBound, likely_points
+from convexdesign.regions.relaxation_size import RelaxationSize
 from convexdesign.regions.search import inner_points, spread_points
 from convexdesign.regions.sum_of_squares import Bound
 from convexdesign.typing import Floats, Indices
@@ -21,6 +22,8 @@ MOST_CELLS = 400
 # The same with inequalities, whose relaxations are larger.
 FEW_CELLS = 40
 DEEPEST = 14
+# What a proof may take after the deadline.
+LEAST_SECONDS = 0.5
 # Settings at random among which one is sought that a refuted design has missed.
 DENSE = 2000
 
@@ -43,19 +46,25 @@ def prove_everywhere(
     started = time.perf_counter()
     bounds: list[Bound | None] = []
     missed_where, missed_x = [], []
-    worst, degree, further = 0.0, 0, 0.0
+    worst, degree, further, memory, trivial = 0.0, 0, 0.0, 0.0, False
+    # A design without a proof is worth little: a small one is made after the deadline, too.
+    until = max(deadline, started + LEAST_SECONDS)
     for piece in range(len(search.starts)):
-        attempt = Attempt(search, B, most, piece, enough, deadline, priced)
+        attempt = Attempt(search, B, most, piece, enough, until, priced)
         value = attempt.bound(prover, 0)
+        trivial |= attempt.by_coefficients
         further += attempt.further
+        memory = max(memory, attempt.memory)
         bounds.extend(attempt.bounds)
         worst, degree = max(worst, value), max(degree, attempt.degree)
         if len(attempt.missed):
             missed_where.append(np.full(len(attempt.missed), piece))
             missed_x.append(attempt.missed)
     missed = (np.concatenate(missed_where), np.vstack(missed_x)) if missed_x else None
-    further = further if further > 0 and missed is None else np.nan
-    return SensitivityBound(worst, degree, tuple(bounds), time.perf_counter() - started, further), missed
+    if not further > 0 or missed is not None:
+        further = memory = np.nan
+    seconds = time.perf_counter() - started
+    return SensitivityBound(worst, degree, tuple(bounds), seconds, further, memory, trivial), missed
 
 
 def branch_everywhere(
@@ -106,23 +115,23 @@ class Attempt:
         self.enough, self.deadline, self.priced = enough, deadline, priced
         self.bounds: list[Bound | None] = []
         self.degree, self.cells = 0, 0
-        # About how long the next step of the proof would take, where one is left that might suffice.
-        self.further = 0.0
+        # About what the next step of the proof would take, where one is left that might suffice.
+        self.further = self.memory = 0.0
+        self.by_coefficients = False
         self.missed: Floats = np.empty((0, search.region.q))
 
     def bound(self, prover: RegionProver, depth: int) -> float:
         """What is proven of p_b on the prover's cell."""
         p, charge = prover.polynomial(self.piece, self.B)
         best: Bound | None = None
-        left, started = np.inf, time.perf_counter()
+        left: RelaxationSize | None = None
+        started = time.perf_counter()
         for relaxation in prover.hierarchy(p)[: 2 if depth else None]:
-            if time.perf_counter() > self.deadline and best is not None:
-                left = min(left, prover.expected_seconds(p, relaxation))
-                break
-            limit = None if np.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 1e-2)
+            limit = None if np.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 0.0)
             bound = prover.bound(self.piece, p, charge, relaxation, limit)
             if bound is None:
-                left = min(left, prover.expected_seconds(p, relaxation))
+                size = prover.size(p, relaxation)
+                left = size if left is None or size.seconds < left.seconds else left
                 continue
             if not self.enough(bound.value) and not self.hopeless():
                 bound = prover.corrected(p, charge, relaxation, bound, self.wanted, self.most)
@@ -136,12 +145,17 @@ class Attempt:
                     break
         value = np.inf if best is None else best.value
         most = FEW_CELLS if self.search.region.inequalities else MOST_CELLS
-        over = time.perf_counter() > self.deadline or self.cells > most or depth >= DEEPEST
+        # Halves take about as long each as this cell.
+        halves = 2.0 * (time.perf_counter() - started)
+        over = time.perf_counter() + halves / 2.0 > self.deadline or self.cells > most or depth >= DEEPEST
         if best is None or self.enough(value) or len(self.missed) or over or self.hopeless():
             if not (self.enough(value) or len(self.missed) or self.hopeless()):
                 # A relaxation that was left out, or else both halves of this cell.
-                halves = 2.0 * (time.perf_counter() - started)
-                self.further += halves if np.isinf(left) else left
+                self.further += halves if left is None else left.seconds
+                self.memory = max(self.memory, 0.0 if left is None else left.memory)
+            if best is None:
+                value = prover.bound_by_coefficients(p, charge)
+                self.by_coefficients |= bool(np.isfinite(value))
             self.bounds.append(best)
             self.degree = max(self.degree, 0 if best is None else best.degree)
             return value

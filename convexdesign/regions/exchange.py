@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from convexdesign.certificate import certify
 from convexdesign.design import Design
-from convexdesign.errors import ConvergenceWarning, ConvexDesignError, UnidentifiableError
-from convexdesign.problem import DesignProblem
+from convexdesign.errors import ConvergenceWarning, ConvexDesignError, SolverError, UnidentifiableError
+from convexdesign.outcome import Status
+from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.regions.ascent import Barrier, ChebyshevFunctions, Pointwise
 from convexdesign.regions.branch import Branch
 from convexdesign.regions.criteria import Vectors, dimension, gap_of, proven_bound, vectors_of
@@ -29,7 +31,7 @@ from convexdesign.regions.search import Function, apart, clusters, maximise, spr
 from convexdesign.regions.symmetry import Symmetry, symmetry_of
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["SHARE", "Search", "SearchOutcome", "inverse_root", "solved_finite"]
+__all__ = ["SHARE", "Search", "SearchOutcome", "given_design", "inverse_root", "solved_finite"]
 
 ROUNDS = 60
 # Settings for each factor of a first grid, by the number of factors, for models that are no polynomials.
@@ -50,7 +52,10 @@ SEARCHES = 60
 FEW_SEARCHES = 80
 # With so many images it pays to seek settings for all of them at once; of one at most so many are spelt out.
 FEWEST_IMAGES = 8
-MOST_IMAGES = 3000
+MOST_IMAGES = 30_000
+MOST_LISTED = 50_000
+# Entries of the means over the images of all settings to start from.
+START_ENTRIES = 4_000_000
 AVERAGES = ("a_optimal", "i_optimal", "average_variance")
 
 
@@ -78,14 +83,16 @@ class SearchOutcome:
 class Search:
     """The search for one problem: settings in, better settings out. Nothing here is trusted."""
 
-    def __init__(self, problem: RegionProblem, seed: int = 0):
-        # What `solve` sets: designs over lists end by then.
-        self.deadline = np.inf
+    def __init__(self, problem: RegionProblem, seed: int = 0, deadline: float = np.inf):
+        # Designs over lists and searches end by then.
+        self.deadline = deadline
+        # Why designs over lists are out of reach, where they are.
+        self.beyond = ""
         self.problem, self.frame, self.region = problem, problem.frame, problem.region
         self.rng = np.random.default_rng(seed)
         self.is_free_g = problem.predicts_region and not problem.is_kiefer_wolfowitz
-        # The variances of G are those of the design itself, and not of one that is symmetric.
-        self.symmetry = None if problem.predicts_region else symmetry_of(problem)
+        # The variances of G are those of the design itself, and not of one that is symmetric; where G is D it is symmetric.
+        self.symmetry = None if self.is_free_g else symmetry_of(problem)
         self.orbits = self._orbits()
         self.starts = self._spread()
         self.targets: Floats | None = self._first_targets() if self.is_free_g else None
@@ -112,9 +119,10 @@ class Search:
     def _orbits(self) -> Symmetry | None:
         """The symmetry, where settings are sought for all of their images at once."""
         symmetry, problem = self.symmetry, self.problem
-        if symmetry is None or symmetry.order < FEWEST_IMAGES or problem.kind not in ("d_optimal", *AVERAGES):
+        is_d = problem.kind == "d_optimal" or problem.is_kiefer_wolfowitz
+        if symmetry is None or symmetry.order < FEWEST_IMAGES or not (is_d or problem.kind in AVERAGES):
             return None
-        return symmetry if problem.kind == "d_optimal" or symmetry.leaves(problem.restated["M"]) else None
+        return symmetry if is_d or symmetry.leaves(problem.restated["M"]) else None
 
     def _chamber(self, degree: int) -> Floats:
         """Settings to start from, one of all images each."""
@@ -124,11 +132,14 @@ class Search:
             u = self.orbits.chamber(u)
             u = u[self.rng.permutation(len(u))]
             return self.frame.unscaled(thinned(u, np.full(u.shape[1], -1.0), np.ones(u.shape[1]), 0.05, FEWEST))
-        for axis in range(2 * degree + 1, 1, -1):
+        # Each setting stands for a matrix of d x d.
+        room = min(FEWEST, max(START_ENTRIES // self.frame.d**2, self.frame.d // 2))
+        for axis in range(2 * degree + 1, 2, -2):
             values = np.asarray(np.round(np.cos(np.pi * np.arange(axis) / (axis - 1)), 15) + 0.0)
-            if self.orbits.count(values) <= FEWEST:
-                break
-        return self.frame.unscaled(self.orbits.grid(values))
+            if self.orbits.count(values) <= room:
+                return self.frame.unscaled(self.orbits.grid(values))
+        u = self.orbits.chamber(self.rng.choice([-1.0, 0.0, 1.0], size=(4 * FEWEST, self.region.q)))
+        return self.frame.unscaled(np.unique(u, axis=0)[:room])
 
     @property
     def by_formula(self) -> bool:
@@ -165,7 +176,7 @@ class Search:
             return self.sensitivity(piece, B, x, priced)
 
         if self.barrier is None:
-            return maximise(value, self.region, starts, most)
+            return maximise(value, self.region, starts, most, deadline=self.deadline)
         if self.by_formula:
             return self._best_of_formula(value, piece, B, starts, most, priced)
         few = B if B.shape[0] <= B.shape[1] else np.asarray(np.linalg.qr(B, mode="r"))
@@ -176,7 +187,7 @@ class Search:
         def climb(x: Floats) -> Floats:
             return frame.unscaled(barrier.climb(squares, frame.scaled(x)))
 
-        return maximise(value, self.region, starts, most, climb)
+        return maximise(value, self.region, starts, most, climb, self.deadline)
 
     def _best_of_formula(
         self, value: Function, piece: int, B: Floats, starts: Floats, most: int, priced: bool
@@ -194,7 +205,7 @@ class Search:
             objective = Pointwise(lambda u: value(frame.unscaled(u)), jet)
             return frame.unscaled(barrier.climb(objective, frame.scaled(x[:FEW_SEARCHES])))
 
-        return maximise(value, self.region, starts, most, climb)
+        return maximise(value, self.region, starts, most, climb, self.deadline)
 
     def sensitivity(self, piece: int, B: Floats, x: Floats, priced: bool = True) -> Floats:
         """p_b at coordinates of one piece; zero where noise or cost are not positive numbers."""
@@ -209,7 +220,13 @@ class Search:
     def solved(self, where: Indices, x: Floats, tol: float, symmetry: Symmetry | None = None) -> SearchOutcome:
         """The optimal design over a list of settings, or of their images."""
         finite = self.problem.finite(where, x, self.targets, symmetry)
-        design = solved_finite(finite, tol, self.deadline)
+        try:
+            design = solved_finite(finite, tol, self.deadline)
+        except SolverError as error:
+            # A design is handed back all the same, with what can be proven of it.
+            self.beyond = str(error)
+            other = replace(self.problem, kind="d_optimal", fields={}, like=self.problem).finite(where, x)
+            design = given_design(finite, solved_finite(other, tol, self.deadline).weights)
         if design.canonical.rank < self.frame.d:
             raise UnidentifiableError("the settings do not span the model")
         vectors = vectors_of(design, self.symmetry)
@@ -273,7 +290,7 @@ class Search:
             gap = self.gap(found, most)
             if gap < best_gap:
                 best, best_gap = replace(found, most=most), gap
-            if gap <= SHARE * tol or time.perf_counter() > deadline:
+            if gap <= SHARE * tol or time.perf_counter() > deadline or self.beyond:
                 break
             keep = found.design.weights > 1e-9
             high = height > 0.5 * height[0]
@@ -288,12 +305,15 @@ class Search:
         # The images are too many: from here each setting stands for itself.
         self.orbits = None
         self.starts = self._spread()
-        return self.refined(self.first(), tol, deadline)
+        part = self.spelt_in_part(best, best.symmetry) if time.perf_counter() > deadline else None
+        return part or self.refined(self.first(), tol, deadline)
 
     def merged(self, found: SearchOutcome, tol: float) -> SearchOutcome:
         """Settings that are nearly the same made one, and as few as the information needs, where that costs nothing."""
         allowed = max(SHARE * tol, 2.0 * self.gap(found, found.most))
         for distance, least in ((MERGED, 1e-4), (MERGED, 1e-6), (MERGED / 8, 1e-7)):
+            if time.perf_counter() > self.deadline:
+                break
             where, x = means(found, self.region, distance, least)
             if found.symmetry is not None:
                 x = self.frame.unscaled(found.symmetry.on_walls(self.frame.scaled(x)))
@@ -303,21 +323,25 @@ class Search:
             if fewer is not None:
                 found = fewer
                 break
-        if found.symmetry is not None:
-            where, x = self.fewest_images(found, found.symmetry)
-            found = self.replaced(found, where, x, tol, allowed) or found
-        every = self.spelt_out(found)
-        few = self.fewest(*every)
+        where, x, w = self.spelt_out(found)
+        few = self.fewest(where, x, w)
         if found.symmetry is None:
             if len(few[1]) >= np.count_nonzero(found.design.weights):
                 return found
             return self.replaced(found, *few, tol, allowed) or found
         alone = replace(found, symmetry=None)
-        trials = (self.replaced(alone, where, x, tol, max(allowed, tol / 3)) for where, x in (few, every[:2]))
-        return next((fewer for fewer in trials if fewer is not None), found)
+        fewer = self.replaced(alone, *few, tol, max(allowed, tol / 3)) if len(few[1]) < len(x) else None
+        return fewer or self.weighed(alone, where, x, w)
 
-    def fewest_images(self, found: SearchOutcome, symmetry: Symmetry) -> tuple[Indices, Floats]:
-        """Settings with the same mean information whose images are few: a vertex of a linear program."""
+    def weighed(self, found: SearchOutcome, where: Indices, x: Floats, w: Floats) -> SearchOutcome:
+        """These settings with these weights, as they are: all images of a design whose sensitivity is known."""
+        design = given_design(self.problem.finite(where, x, self.targets), w / w.sum())
+        vectors = vectors_of(design, self.symmetry)
+        out = replace(found, where=where, x=x, design=design, vectors=vectors, value=design.value)
+        return replace(out, most=max(self.largest(where, x, vectors.B), float(self.maxima(found)[2][0])))
+
+    def fewest_images(self, found: SearchOutcome, symmetry: Symmetry) -> tuple[Indices, Floats, Floats]:
+        """Settings and weights with the same mean information whose images are few: a vertex of a linear program."""
         from scipy.optimize import linprog
 
         keep = np.flatnonzero(found.design.weights > 1e-7)
@@ -334,29 +358,51 @@ class Search:
         left, size, _ = np.linalg.svd(features, full_matrices=False)
         kept = left[:, size > 1e-9 * size[0]].T
         sizes = np.array([symmetry.size(u) for u in self.frame.scaled(x)], dtype=float)
-        chosen, cost = np.ones(len(w), dtype=bool), sizes / sizes.max()
+        chosen, weights, cost = np.ones(len(w), dtype=bool), w, sizes / sizes.max()
         for _ in range(5):
             vertex = linprog(cost, A_eq=kept, b_eq=kept @ w, method="highs-ds")
             if vertex.status != 0:
                 break
             own = vertex.x > 1e-9
-            chosen = own if sizes[own].sum() < sizes[chosen].sum() else chosen
+            if sizes[own].sum() < sizes[chosen].sum():
+                chosen, weights = own, vertex.x
             # Next time what counts is which settings there are, and not their weights.
             cost = sizes / sizes.max() / (vertex.x + 1e-3)
-        return where[chosen], x[chosen]
+        return where[chosen], x[chosen], weights[chosen]
 
     def spelt_out(self, found: SearchOutcome) -> tuple[Indices, Floats, Floats]:
         """Settings and weights one by one: all the images that the mean needs."""
-        keep = np.flatnonzero(found.design.weights > 1e-7)
-        where, x, w = found.where[keep], found.x[keep], found.design.weights[keep]
         if found.symmetry is None:
-            return where, x, w
-        parts = [found.symmetry.images(u, MOST_IMAGES) for u in self.frame.scaled(x)]
-        if any(part is None for part in parts):
+            keep = np.flatnonzero(found.design.weights > 1e-7)
+            return found.where[keep], found.x[keep], found.design.weights[keep]
+        where, x, w = self.fewest_images(found, found.symmetry)
+        if sum(map(found.symmetry.size, self.frame.scaled(x))) > MOST_LISTED:
             raise Scattered
-        sizes = np.array([len(part) for part in parts if part is not None])
-        every = self.frame.unscaled(np.vstack([part for part in parts if part is not None]))
-        return np.repeat(where, sizes), every, np.repeat(w / sizes, sizes)
+        parts = [found.symmetry.images(u, MOST_IMAGES) for u in self.frame.scaled(x)]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            raise Scattered
+        every = self.frame.unscaled(np.vstack([images for images, _ in known]))
+        shares = np.concatenate([size * own for size, (_, own) in zip(w, known)])
+        return np.repeat(where, [len(images) for images, _ in known]), every, shares
+
+    def spelt_in_part(self, found: SearchOutcome, symmetry: Symmetry) -> SearchOutcome | None:
+        """A design from those settings whose images are few; None where they do not span the model."""
+        keep = np.flatnonzero(found.design.weights > 1e-7)
+        sizes = np.array([symmetry.size(u) for u in self.frame.scaled(found.x[keep])])
+        keep = keep[np.argsort(sizes, kind="stable")[: np.count_nonzero(np.cumsum(np.sort(sizes)) <= MOST_IMAGES)]]
+        parts = [symmetry.images(u, MOST_IMAGES) for u in self.frame.scaled(found.x[keep])]
+        known = [(k, *part) for k, part in zip(keep, parts) if part is not None]
+        if not known:
+            return None
+        where = np.concatenate([np.full(len(images), found.where[k]) for k, images, _ in known])
+        x = self.frame.unscaled(np.vstack([images for _, images, _ in known]))
+        w = np.concatenate([found.design.weights[k] * shares for k, _, shares in known])
+        try:
+            out = self.weighed(replace(found, symmetry=None), where, x, w)
+        except (ConvexDesignError, np.linalg.LinAlgError):
+            return None
+        return out if out.design.canonical.rank == self.frame.d else None
 
     def replaced(
         self, found: SearchOutcome, where: Indices, x: Floats, tol: float, allowed: float
@@ -438,6 +484,12 @@ def solved_finite(problem: DesignProblem, tol: float, deadline: float = np.inf) 
         warnings.simplefilter("ignore", ConvergenceWarning)
         left = None if np.isinf(deadline) else max(deadline - time.perf_counter(), LEAST_SECONDS)
         return solved_as_found(problem, max(tol, 1e-11), left)
+
+
+def given_design(problem: DesignProblem, weights: Floats) -> Design:
+    """Weights that are given as a design over the list."""
+    canonical = canonicalise(problem)
+    return Design(problem, weights, certify(canonical, weights), Status.STALLED, known=canonical)
 
 
 def inverse_root(design: Design) -> Floats:

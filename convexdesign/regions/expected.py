@@ -89,15 +89,20 @@ class ExpectedProblem(RegionProblem):
         rows = self.rows(where, x)
         return rows if self.noise is None else rows / np.sqrt(values_of(self.noise, x))[:, None, None], None
 
-    def search(self) -> Search:
+    def search(self, deadline: float = np.inf) -> Search:
         """The search for settings.
+
+        Parameters
+        ----------
+        deadline : float
+            When it is to end, as `time.perf_counter` counts.
 
         Returns
         -------
         Search
             Of the sum.
         """
-        return ExpectedSearch(self)
+        return ExpectedSearch(self, deadline=deadline)
 
 
 class ExpectedSearch(Search):

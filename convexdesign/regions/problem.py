@@ -242,8 +242,13 @@ class RegionProblem(ContinuumProblem):
         """
         return self.frame.rows(where, x), None if self.noise is None else values_of(self.noise, x)
 
-    def search(self) -> Search:
+    def search(self, deadline: float = np.inf) -> Search:
         """The search for settings.
+
+        Parameters
+        ----------
+        deadline : float
+            When it is to end, as `time.perf_counter` counts.
 
         Returns
         -------
@@ -252,7 +257,7 @@ class RegionProblem(ContinuumProblem):
         """
         from convexdesign.regions.exchange import Search
 
-        return Search(self)
+        return Search(self, deadline=deadline)
 
     def prices(self, x: Floats) -> Floats:
         """s^2(x) c(x), by which squares are divided.

@@ -17,10 +17,12 @@ from itertools import combinations
 
 import numpy as np
 
+from convexdesign.criteria.program_size import memory_allowed
 from convexdesign.regions.correction import corrected
 from convexdesign.regions.frame import Frame, chebyshev_rows
 from convexdesign.regions.polynomial import Exponents, Polynomial
 from convexdesign.regions.region import Region
+from convexdesign.regions.relaxation_size import RelaxationSize
 from convexdesign.regions.sum_of_squares import UNIT, Bound, Code, Domain, SumOfSquaresProgram, products
 from convexdesign.regions.text import Ratio
 from convexdesign.typing import Floats
@@ -29,16 +31,17 @@ __all__ = ["RegionProver", "Relaxation", "SensitivityBound", "named_constraints"
 
 # Coefficients below this share of all are rounding, and do not decide which signs may be split off.
 ROUNDED = 1e-12
-# Seconds of a relaxation for each unit of its `work`, to a factor of two, until one is solved and its own seconds are known:
-# python benchmarks/relaxation_seconds.py
-PACE = 1.2e-6
 # Squares are corrected where the solver itself was at most this share above what is wanted.
 NEAR = 1e-3
-# A cone of more rows than this takes minutes.
-LARGEST_CONE = 170
-LARGEST_PROGRAM = 250_000
-# Smaller relaxations take no time that says anything of larger ones.
-MEASURABLE = 5000
+# Relaxations that take less say nothing of how fast larger ones are here.
+MEASURABLE = 0.05
+# Seconds that a relaxation may be expected to take where there is no time limit.
+PATIENCE = 600.0
+# A relaxation is begun where it is expected to take no more than this many times what is left: the expectation may be too high,
+# and the solver ends in time.
+HOPE = 1.5
+# How far the speed of a machine may be from that of the one on which seconds were measured.
+PACES = (1.0 / 4.0, 4.0)
 Coefficients = dict[Exponents, float]
 
 
@@ -59,6 +62,8 @@ class SensitivityBound:
     pieces: tuple[Bound | None, ...]
     seconds: float
     next_seconds: float = np.nan
+    next_memory: float = np.nan
+    by_coefficients: bool = False
 
 
 class RegionProver:
@@ -75,7 +80,8 @@ class RegionProver:
         self.plain = top.is_constant
         self.least = float(top.constant_term()) if self.plain else 0.0
         self.programs: dict[object, SumOfSquaresProgram] = {}
-        self.pace = PACE
+        # Seconds for each that was expected.
+        self.pace = 1.0
         # What proves that the price is positive.
         self.of_price: tuple[Relaxation, Bound] | None = None
 
@@ -101,10 +107,8 @@ class RegionProver:
         C, size = B @ H, np.abs(B) @ np.abs(H)
         E = (d + 2) * UNIT * size
         G, bulk = C.T @ C, np.abs(C).T @ np.abs(C)
-        code = Code(
-            self.region.q,
-            2 * int(keys.max(initial=0)) + max((max(key, default=0) for key in self.bottom), default=0) + 2,
-        )
+        most = 2 * int(keys.sum(axis=1).max(initial=0)) + max((sum(key) for key in self.bottom), default=0)
+        code = Code(self.region.q, most)
         rows, cols, values = products(keys, self.bottom, code)
         n = len(keys)
         j, i = np.tril_indices(n)
@@ -139,32 +143,50 @@ class RegionProver:
         self, piece: int, p: Coefficients, charge: float, relaxation: Relaxation, time_limit: float | None = None
     ) -> Bound | None:
         """The proven bound of one relaxation, or None where it is too large or the solver has nothing."""
-        program = self._program(p, relaxation)
-        # Without a positive lower bound on the price's numerator nothing is proven of a ratio.
-        if program is None or not self.positive() > 0:
+        if not self.is_affordable(self.size(p, relaxation), time_limit):
             return None
-        scale = self._scale(p)
+        # Without a positive lower bound on the price's numerator nothing is proven of a ratio.
+        if not self.positive() > 0:
+            return None
+        program, scale = self._program(p, relaxation), self._scale(p)
         p = {key: scale * value for key, value in p.items()}
         started = time.perf_counter()
         found = program.solve(p, self.top, time_limit=time_limit)
         if found is None:
             return None
-        if program.work > MEASURABLE:
-            self.pace = (time.perf_counter() - started) / program.work
+        seconds = time.perf_counter() - started
+        if seconds > MEASURABLE and (time_limit is None or seconds < time_limit):
+            self.pace = float(np.clip(seconds / program.size.seconds, *PACES))
         value = program.repaired(found, p, self.top, scale * charge, self.positive())
         return Bound(value / scale, found.nu, found.degree, found.squares, found.keys, found.moments)
 
-    def expected_seconds(self, p: Coefficients, relaxation: Relaxation) -> float:
-        """About how long a relaxation would take, whether or not it is small enough to be tried."""
-        self._program(p, relaxation)
-        return self.pace * self.programs[self._name(p, relaxation)].work
+    def is_affordable(self, size: RelaxationSize, time_limit: float | None) -> bool:
+        """Whether a relaxation may be begun: it fits in memory, and is expected to end in time, or with patience."""
+        seconds = PATIENCE if time_limit is None else HOPE * time_limit
+        return size.memory <= memory_allowed() and size.seconds <= seconds
+
+    def bound_by_coefficients(self, p: Coefficients, charge: float) -> float:
+        """A bound that takes no time: no product of Chebyshev polynomials is above one."""
+        zero = (0,) * self.region.q
+        size = sum(abs(value) for value in p.values()) + charge
+        most = (p.get(zero, 0.0) + sum(abs(value) for key, value in p.items() if key != zero) + charge) * (1.0 + 1e-9)
+        least = self.least
+        if not least > 0:
+            least = self.top.get(zero, 0.0) - sum(abs(value) for key, value in self.top.items() if key != zero)
+            least -= 1e-12 * sum(abs(value) for value in self.top.values())
+        return float((most + 1e-12 * size) / least) if least > 0 else np.inf
+
+    def size(self, p: Coefficients, relaxation: Relaxation) -> RelaxationSize:
+        """What a relaxation would take, known before it is built."""
+        size = self._program(p, relaxation).size
+        return replace(size, seconds=self.pace * size.seconds)
 
     def corrected(
         self, p: Coefficients, charge: float, relaxation: Relaxation, bound: Bound, wanted: float, most: float
     ) -> Bound:
         """The bound, its squares corrected towards the one wanted where that is better; most: the largest p known."""
         program, scale = self._program(p, relaxation), self._scale(p)
-        if program is None or bound.nu > scale * wanted * (1.0 + NEAR):
+        if bound.nu > scale * wanted * (1.0 + NEAR):
             return bound
         p = {key: scale * value for key, value in p.items()}
         found = corrected(program, bound, p, self.top, scale * wanted, scale * (wanted - most))
@@ -190,21 +212,20 @@ class RegionProver:
         size = float(sum(abs(value) for value in self.top.values()))
         for relaxation in self.hierarchy({}):
             program = self._program(negative, relaxation)
-            found = None if program is None else program.solve(negative, one)
-            if program is not None and found is not None:
+            found = None if program.size.memory > memory_allowed() else program.solve(negative, one)
+            if found is not None:
                 least = -program.repaired(found, negative, one, 4 * UNIT * size, 1.0)
                 if least > 0:
                     self.of_price = (relaxation, found)
                     return least
         return -np.inf
 
-    def _program(self, p: Mapping[Exponents, float], relaxation: Relaxation) -> SumOfSquaresProgram | None:
+    def _program(self, p: Mapping[Exponents, float], relaxation: Relaxation) -> SumOfSquaresProgram:
         name = self._name(p, relaxation)
         if name not in self.programs:
             domain = Domain(self.region.q, tuple(self.constraints(relaxation)))
-            self.programs[name] = SumOfSquaresProgram(domain, name[0], relaxation.degree, LARGEST_CONE, LARGEST_PROGRAM)
-        program = self.programs[name]
-        return program if program.blocks else None
+            self.programs[name] = SumOfSquaresProgram(domain, name[0], relaxation.degree)
+        return self.programs[name]
 
     def _name(self, p: Mapping[Exponents, float], relaxation: Relaxation) -> tuple[tuple[Exponents, ...], Relaxation]:
         """What programs are kept under: the exponents that decide which signs may be split off, and the relaxation."""
@@ -269,7 +290,7 @@ def likely_points(bound: Bound, u: Floats, count: int) -> Floats:
         if len(square.constraint) != 1 or len(square.basis) == 0:
             continue
         n = len(square.basis)
-        code = Code(u.shape[1], 2 * int(square.basis.max(initial=0)) + 2)
+        code = Code(u.shape[1], 2 * int(square.basis.sum(axis=1).max(initial=0)))
         rows, cols, values = products(square.basis, {(0,) * u.shape[1]: Fraction(1)}, code)
         moments = np.array([known.get(tuple(int(e) for e in key), 0.0) for key in code.back(cols)]) / total
         pair = np.bincount(rows, weights=values * moments, minlength=n * (n + 1) // 2)

@@ -250,7 +250,7 @@ class _Writer:
     """The parts of a certificate of one design."""
 
     def __init__(self, design: RegionDesign, exact: check_region.RegionStatement):
-        if design.certificate.kind != "sum of squares" or design.certificate.vectors is None:
+        if not design.certificate.kind.startswith("sum of") or design.certificate.vectors is None:
             raise InputError(
                 f"the bound is proven by {design.certificate.kind}; in rational arithmetic it can be by sums of squares"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import combinations, islice, product
 from math import comb
@@ -116,11 +117,16 @@ def boundary_points(region: Region, seeds: Floats, rng: np.random.Generator) -> 
 
 
 def maximise(
-    value: Function, region: Region, starts: Floats, most: int, climb: Function | None = None
+    value: Function,
+    region: Region,
+    starts: Floats,
+    most: int,
+    climb: Function | None = None,
+    deadline: float = np.inf,
 ) -> tuple[Floats, Floats]:
     """Local maxima of the function on the region from the best of the starts, best first: points (k, q) and values (k,).
 
-    climb: for regions with inequalities, what moves rows to maxima near them.
+    climb: for regions with inequalities, what moves rows to maxima near them. After the deadline nothing moves.
     """
     if not region.q:
         return starts[:1], value(starts[:1])
@@ -128,8 +134,8 @@ def maximise(
     order = np.argsort(-value(starts), kind="stable")[: 40 * most]
     x = thinned(starts[order], low, high, 0.01, 4 * most)
     if climb is None:
-        x = _in_box(value, x, low, high)
-    else:
+        x = _in_box(value, x, low, high, deadline)
+    elif time.perf_counter() < deadline:
         found = climb(x)
         x = np.vstack([found[region.inside(found, 0.0)], x])
     height = value(x)
@@ -169,35 +175,49 @@ def _limits(region: Region) -> tuple[Floats, Floats]:
     return np.array(region.lower, dtype=float), np.array(region.upper, dtype=float)
 
 
-def _in_box(value: Function, x: Floats, low: Floats, high: Floats) -> Floats:
+def _in_box(value: Function, x: Floats, low: Floats, high: Floats, deadline: float = np.inf) -> Floats:
     """Coordinate ascent of all rows at once: a parabola through three points, or the better end; steps adapt by row."""
     x = np.clip(x, low, high)
     best = value(x)
     step = np.full(x.shape, FIRST_STEP) * (high - low)
+    going = np.arange(len(x))
     for _ in range(SWEEPS):
-        before = best
+        at, height, reach = x[going], best[going], step[going]
         for k in range(x.shape[1]):
-            trials = []
-            for sign in (-1.0, 1.0):
-                y = x.copy()
-                y[:, k] = np.clip(x[:, k] + sign * step[:, k], low[k], high[k])
-                trials.append((y, value(y)))
-            (a, fa), (b, fb) = trials
-            with np.errstate(all="ignore"):
-                left, right = x[:, k] - a[:, k], b[:, k] - x[:, k]
-                slope_left, slope_right = (best - fa) / left, (fb - best) / right
-                bend = (slope_right - slope_left) / ((left + right) / 2.0)
-                slope = (slope_left * right + slope_right * left) / (left + right)
-                shift = np.where(bend < 0, -slope / bend, np.sign(slope) * 2.0 * step[:, k])
-            shift = np.nan_to_num(np.clip(shift, -4.0 * step[:, k], 4.0 * step[:, k]))
-            c = x.copy()
-            c[:, k] = np.clip(x[:, k] + shift, low[k], high[k])
-            moved = np.zeros(len(x))
-            for y, fy in (*trials, (c, value(c))):
-                better = fy > best
-                moved = np.where(better, np.abs(y[:, k] - x[:, k]), moved)
-                x, best = np.where(better[:, None], y, x), np.where(better, fy, best)
-            step[:, k] = np.clip(np.where(moved > 0, moved, step[:, k] / 4.0), 1e-7 * (high[k] - low[k]), None)
-        if np.all(best - before <= 1e-13 * np.abs(best)) and np.all(step <= 1e-4 * (high - low)):
+            if time.perf_counter() > deadline:
+                break
+            at, height = _along(value, at, height, reach, k, low[k], high[k])
+        x[going], step[going] = at, reach
+        settled = (height - best[going] <= 1e-13 * np.abs(height)) & np.all(reach <= 1e-4 * (high - low), axis=1)
+        best[going], going = height, going[~settled]
+        if not len(going) or time.perf_counter() > deadline:
             break
     return x
+
+
+def _along(
+    value: Function, x: Floats, best: Floats, step: Floats, k: int, low: float, high: float
+) -> tuple[Floats, Floats]:
+    """Rows with their values after a move along coordinate k; their steps are changed in place."""
+    trials = []
+    for sign in (-1.0, 1.0):
+        y = x.copy()
+        y[:, k] = np.clip(x[:, k] + sign * step[:, k], low, high)
+        trials.append((y, value(y)))
+    (a, fa), (b, fb) = trials
+    with np.errstate(all="ignore"):
+        left, right = x[:, k] - a[:, k], b[:, k] - x[:, k]
+        slope_left, slope_right = (best - fa) / left, (fb - best) / right
+        bend = (slope_right - slope_left) / ((left + right) / 2.0)
+        slope = (slope_left * right + slope_right * left) / (left + right)
+        shift = np.where(bend < 0, -slope / bend, np.sign(slope) * 2.0 * step[:, k])
+    shift = np.nan_to_num(np.clip(shift, -4.0 * step[:, k], 4.0 * step[:, k]))
+    c = x.copy()
+    c[:, k] = np.clip(x[:, k] + shift, low, high)
+    moved = np.zeros(len(x))
+    for y, fy in (*trials, (c, value(c))):
+        better = fy > best
+        moved = np.where(better, np.abs(y[:, k] - x[:, k]), moved)
+        x, best = np.where(better[:, None], y, x), np.where(better, fy, best)
+    step[:, k] = np.clip(np.where(moved > 0, moved, step[:, k] / 4.0), 1e-7 * (high - low), None)
+    return x, best

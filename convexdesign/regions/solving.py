@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from convexdesign.arguments import real
+from convexdesign.criteria.program_size import GIGABYTE, memory_allowed
 from convexdesign.errors import ConvergenceWarning, InputError
 from convexdesign.outcome import Stats, Status
 from convexdesign.regions.certifying import certified
 from convexdesign.regions.design import RegionCertificate, RegionDesign
-from convexdesign.regions.exchange import SearchOutcome
+from convexdesign.regions.exchange import Search, SearchOutcome
 from convexdesign.regions.problem import RegionProblem
 from convexdesign.regions.proof import RegionProver
 from convexdesign.typing import Floats, Indices
@@ -29,6 +30,8 @@ __all__ = ["solve_over_region"]
 
 # Times that the proof may send the search back.
 REFUTED = 12
+# Of a time limit what is left for branch and bound; and for sums of squares this many times what is expected, up to a share.
+BRANCHING, SPARE, MOST_PROVING = 0.4, 1.5, 0.8
 
 
 def solve_over_region(
@@ -45,16 +48,17 @@ def solve_over_region(
     stated, problem, tol = problem, problem.adapted, real(tol)
     started = time.perf_counter()
     deadline = np.inf if time_limit is None else started + real(time_limit)
-    search = problem.search()
-    search.deadline = deadline
+    search = problem.search(deadline)
     prover = RegionProver(problem.frame, problem.price) if problem.is_polynomial else None
     found = search.first()
+    # What the proof is expected to take is left for it, where it has a chance at all.
+    search.deadline = deadline - share_of_proof(search, prover, found, deadline)
     extra: tuple[Indices, Floats] | None = None
     best: RegionDesign | None = None
     rounds = 0
     while True:
         began = time.perf_counter()
-        found = search.refined(found, tol, deadline, extra)
+        found = search.refined(found, tol, search.deadline, extra)
         certificate, missed = certified(search, prover, found, tol, deadline)
         design = assembled(stated, found, certificate, tol, started, deadline)
         if verbose:
@@ -71,14 +75,42 @@ def solve_over_region(
         further = time.perf_counter() - began
         best = replace(best, certificate=replace(best.certificate, next_seconds=further))
     if best.status is not Status.CERTIFIED:
-        further = best.certificate.next_seconds
-        later = "" if np.isnan(further) else f"; the next step would take about {further:.2g} s"
+        why = best.status.value + next_step(best.certificate) + (search.beyond and f"; {search.beyond}")
         warnings.warn(
-            f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {best.status.value}{later}",
+            f"certified gap {best.gap:.2e} is above the tolerance {tol:.1e}: {why}",
             ConvergenceWarning,
             stacklevel=3,
         )
     return best
+
+
+def share_of_proof(search: Search, prover: RegionProver | None, found: SearchOutcome, deadline: float) -> float:
+    """Seconds before the deadline at which the search is to end."""
+    left = deadline - time.perf_counter()
+    if np.isinf(deadline) or left <= 0.0:
+        return 0.0
+    if prover is None:
+        return BRANCHING * left
+    p, _ = prover.polynomial(0, found.vectors.B)
+    size = prover.size(p, prover.hierarchy(p)[0])
+    seconds = SPARE * size.seconds * len(search.starts)
+    return seconds if seconds < MOST_PROVING * left and prover.is_affordable(size, left) else 0.0
+
+
+def next_step(certificate: RegionCertificate) -> str:
+    """What the next step of a proof would take, in words."""
+    seconds, memory = certificate.next_seconds, certificate.next_memory
+    if np.isnan(seconds):
+        return ""
+    said = f"; the next step would take about {seconds:.2g} s"
+    most = memory_allowed()
+    if memory > most:
+        said += (
+            f" and {memory / GIGABYTE:.3g} GB of memory, more than the {most / GIGABYTE:.2g} GB it may: it is not begun"
+        )
+    elif certificate.kind in ("sum of coefficients", "none"):
+        said += ": it was not begun, raise time_limit"
+    return said
 
 
 def assembled(

@@ -20,8 +20,9 @@ Source: Lasserre (2001); Putinar (1993); Schmudgen (1991) for products of the g_
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations_with_replacement
 from math import comb
 from typing import Any
@@ -29,11 +30,14 @@ from typing import Any
 import numpy as np
 
 from convexdesign.regions.polynomial import Exponents
+from convexdesign.regions.relaxation_size import RelaxationSize, relaxation_size
 from convexdesign.typing import Floats, Indices
 
 __all__ = ["Bound", "Code", "Coefficients", "Domain", "Square", "SumOfSquaresProgram", "products"]
 
 UNIT = 2.0**-53
+# Rows of all bases together beyond which they are not even split into sign classes.
+MOST_ROWS = 300_000
 Coefficients = Mapping[Exponents, float]
 
 
@@ -81,56 +85,71 @@ class _Block:
 class SumOfSquaresProgram:
     """The relaxation of one degree for one domain: built once, solved for many p."""
 
-    def __init__(
-        self,
-        domain: Domain,
-        support: Sequence[Exponents],
-        degree: int,
-        largest_cone: int = 10**6,
-        most_entries: int = 10**9,
-    ):
-        """support: the exponents of p and N that decide which signs may be split off; degree: of all summands, even.
-
-        A program with a larger cone, or more entries of all cones together, is not built: it has no blocks.
-        """
-        self.domain, self.degree = domain, degree
-        q = domain.q
-        lattice = _parities(q, [*support, *(key for g in domain.constraints for key in g)])
-        one: Mapping[Exponents, Fraction] = {(0,) * q: Fraction(1)}
-        self.blocks: list[_Block] = []
-        self.code = Code(q, 2 * degree + 2)
-        cones: list[tuple[Mapping[Exponents, Fraction], Indices]] = []
+    def __init__(self, domain: Domain, support: Sequence[Exponents], degree: int):
+        """support: the exponents of p and N that decide which signs may be split off; degree: of all summands, even."""
+        self.domain, self.support, self.degree = domain, support, degree
+        self.code = Code(domain.q, degree)
+        one: Mapping[Exponents, Fraction] = {(0,) * domain.q: Fraction(1)}
+        self.parts: list[tuple[Mapping[Exponents, Fraction], int]] = []
         for g in (one, *domain.constraints):
             room = (degree - max(sum(key) for key in g)) // 2
-            if room < 0:
-                continue
-            if comb(q + room, room) > 50 * largest_cone:
-                self.largest, self.entries, self.work = (
-                    comb(q + room, room),
-                    most_entries + 1,
-                    comb(q + room, room) ** 4 // 4,
-                )
-                return
-            basis = exponents(q, room)
-            cones.extend((g, basis[group]) for group in _classes(basis, lattice))
-        sizes = [len(basis) * (len(basis) + 1) // 2 for _, basis in cones]
-        self.largest = max((len(basis) for _, basis in cones), default=0)
-        # What a solver's time grows with, about: the squares of the entries of each cone.
-        self.entries, self.work = sum(sizes), sum(size**2 for size in sizes)
-        if self.largest > largest_cone or self.entries > most_entries:
-            return
-        for g, basis in cones:
-            rows, cols, values = products(basis, g, self.code)
-            self.blocks.append(_Block(g, basis, rows, cols, values, float(sum(abs(v) for v in g.values()))))
+            if room >= 0:
+                self.parts.append((g, room))
+
+    @cached_property
+    def cones(self) -> list[tuple[Mapping[Exponents, Fraction], list[Indices]]]:
+        """Every summand's constraint and the bases (n, q) of its sign classes."""
+        q = self.domain.q
+        lattice = _parities(q, [*self.support, *(key for g in self.domain.constraints for key in g)])
+        bases = {room: exponents(q, room) for _, room in self.parts}
+        classes = {room: [basis[group] for group in _classes(basis, lattice)] for room, basis in bases.items()}
+        return [(g, classes[room]) for g, room in self.parts]
+
+    @cached_property
+    def size(self) -> RelaxationSize:
+        """What it will take, known before any of it is built."""
+        q = self.domain.q
+        if sum(comb(q + room, room) for _, room in self.parts) > MOST_ROWS:
+            # Too many to be split into sign classes, and for any machine.
+            return relaxation_size([comb(q + room, room) for _, room in self.parts])
+        return relaxation_size([len(basis) for _, bases in self.cones for basis in bases])
+
+    @cached_property
+    def _built(self) -> tuple[list[_Block], Indices]:
+        """The cones with their maps, and the exponents that occur, as whole numbers."""
+        q, blocks = self.domain.q, []
+        for g, bases in self.cones:
+            pairs = [np.tril_indices(len(basis)) for basis in bases]
+            first, second = (
+                np.concatenate([basis[pair[side]] for basis, pair in zip(bases, pairs)]) for side in (1, 0)
+            )
+            rows, cols, values = _products_of(first, second, g, self.code)
+            ends = np.cumsum([0, *(len(pair[0]) for pair in pairs)])
+            size = float(sum(abs(v) for v in g.values()))
+            for basis, start, low, high in zip(bases, ends, *(np.searchsorted(rows, e) for e in (ends[:-1], ends[1:]))):
+                blocks.append(_Block(g, basis, rows[low:high] - start, cols[low:high], values[low:high], size))
         wanted = self.code.of(
-            np.array([key for key in support if sum(key) <= degree] + [(0,) * q], dtype=np.int64).reshape(-1, q)
+            np.array([key for key in self.support if sum(key) <= self.degree] + [(0,) * q], dtype=np.int64).reshape(
+                -1, q
+            )
         )
-        self.keys = np.unique(np.concatenate([wanted, *(block.cols for block in self.blocks)]))
-        self.place = {int(key): k for k, key in enumerate(self.keys)}
-        self.blocks = [
-            _Block(b.constraint, b.basis, b.rows, np.searchsorted(self.keys, b.cols), b.values, b.size)
-            for b in self.blocks
-        ]
+        keys = np.unique(np.concatenate([wanted, *(block.cols for block in blocks)]))
+        return [replace(block, cols=np.searchsorted(keys, block.cols)) for block in blocks], keys
+
+    @property
+    def blocks(self) -> list[_Block]:
+        """The cones, with what each adds to the coefficients."""
+        return self._built[0]
+
+    @property
+    def keys(self) -> Indices:
+        """The exponents that occur, as whole numbers in order."""
+        return self._built[1]
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Where each of them is."""
+        return {int(key): k for k, key in enumerate(self.keys)}
 
     # ----------------------------------------------------------------- solving
 
@@ -253,37 +272,52 @@ def exponents(q: int, degree: int) -> Indices:
 
 
 class Code:
-    """Exponents as single whole numbers."""
+    """Exponents of a total degree up to `most` as single whole numbers, by the combinatorial number system."""
 
     def __init__(self, q: int, most: int):
-        self.base = most + 1
-        if self.base ** max(q, 1) >= 2**62:
+        if comb(q + most, max(q, 1)) >= 2**62:
             raise OverflowError(f"{q} coordinates of degree {most}")
-        self.weights = self.base ** np.arange(q, dtype=np.int64)
+        # e_0 + ... + e_k + k rises with k: a set of q numbers, whose rank is the sum of binomials of its members.
+        # No member is above most + k; what stands there only keeps the rows rising.
+        rows = [[comb(c, k + 1) if c <= most + k else 2**62 for c in range(q + most)] for k in range(q)]
+        self.table = np.array(rows, dtype=np.int64).reshape(q, q + most)
+        self.places = np.arange(q)
 
     def of(self, keys: Indices) -> Indices:
-        return np.asarray(keys.reshape(-1, len(self.weights)) @ self.weights)
+        members = np.cumsum(keys, axis=1) + self.places
+        return np.asarray(self.table[self.places, members].sum(axis=1))
 
     def back(self, codes: Indices) -> Indices:
-        return np.asarray((codes[:, None] // self.weights) % self.base)
+        left, sums = codes.copy(), np.zeros((len(codes), len(self.places) + 1), dtype=np.int64)
+        for k in self.places[::-1]:
+            member = np.searchsorted(self.table[k], left, side="right") - 1
+            left = left - self.table[k, member]
+            sums[:, k + 1] = member - k
+        return np.diff(sums, axis=1)
 
 
 def products(basis: Indices, g: Mapping[Exponents, Fraction], code: Code) -> tuple[Indices, Indices, Floats]:
     """T_a T_b g for all pairs a <= b of the basis, in the order of the upper triangle by columns."""
     j, i = np.tril_indices(len(basis))
-    pair = np.arange(len(i))
-    first, weight = basis[i], np.ones(len(i))
-    first, weight, pair = _times(first, basis[j], weight, pair)
+    return _products_of(basis[i], basis[j], g, code)
+
+
+def _products_of(
+    first: Indices, second: Indices, g: Mapping[Exponents, Fraction], code: Code
+) -> tuple[Indices, Indices, Floats]:
+    """T_a T_b g for pairs of rows: the number of the pair, rising, the exponents and the coefficient."""
+    pair, weight = np.arange(len(first)), np.ones(len(first))
+    first, weight, pair = _times(first, second, weight, pair)
     parts = []
     for key, value in g.items():
         e, w, r = _times(first, np.broadcast_to(np.array(key), first.shape), weight * float(value), pair)
         parts.append((e, w, r))
-    codes = np.concatenate([code.of(e) for e, _, _ in parts])
-    rows = np.concatenate([r for _, _, r in parts])
-    values = np.concatenate([w for _, w, _ in parts])
-    both, inverse = np.unique(np.stack([rows, codes]), axis=1, return_inverse=True)
-    sums = np.bincount(inverse.ravel(), weights=values, minlength=both.shape[1])
-    return both[0], both[1], np.asarray(sums, dtype=float)
+    codes, place = np.unique(np.concatenate([code.of(e) for e, _, _ in parts]), return_inverse=True)
+    both, inverse = np.unique(
+        np.concatenate([r for _, _, r in parts]) * len(codes) + place.ravel(), return_inverse=True
+    )
+    sums = np.bincount(inverse.ravel(), weights=np.concatenate([w for _, w, _ in parts]), minlength=len(both))
+    return both // len(codes), codes[both % len(codes)], np.asarray(sums, dtype=float)
 
 
 def _times(a: Indices, b: Indices, weight: Floats, label: Indices) -> tuple[Indices, Floats, Indices]:

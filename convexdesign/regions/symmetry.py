@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 from math import comb, factorial, prod
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ __all__ = ["Symmetry", "symmetry_of"]
 
 # Coefficients below this share of a row are the rounding of the coordinates.
 ROUNDED = 1e-11
+# Orders of the factors in which a fraction of their signs is sought.
+ORDERS = 20
 # A coordinate closer than this to a wall of the chamber is tried on it.
 WALL = 0.02
 
@@ -53,6 +55,11 @@ class Symmetry:
 
     def averaged(self, A: Floats) -> Floats:
         """The mean of PAP' over the group, for symmetric matrices (..., d, d)."""
+        if self.orbits is not None:
+            # Up to signs the images of an entry are entries, and all of them alike.
+            member, sizes = self.orbits
+            means = (member.T @ A.reshape(-1, A.shape[-1] ** 2).T) / sizes[:, None]
+            return np.asarray((member @ means).T).reshape(A.shape)
         out = A * (self.signs.T @ self.signs == len(self.signs)) if len(self.signs) else A
         for members in self.classes:
             # The mean over all orders of m is that over orders of m - 1, then over which of m comes last.
@@ -63,6 +70,44 @@ class Symmetry:
                     total += P @ out @ P.T
                 out = total / (m + 1)
         return np.asarray(out)
+
+    @cached_property
+    def orbits(self) -> tuple[Any, Floats] | None:
+        """Signs (d^2, orbits), sparse, of the entries of a matrix that are images of one another, and how many they are.
+
+        None where images of coordinates of h are more than these with a sign.
+        """
+        from scipy import sparse
+        from scipy.sparse.csgraph import connected_components
+
+        images = [(np.arange(len(sign)), sign) for sign in self.signs]
+        for P in (self.exchanges[pair] for members in self.classes for pair in pairwise(members)):
+            place = np.abs(P).argmax(axis=1)
+            sign = P[np.arange(len(P)), place]
+            if np.count_nonzero(P) > len(P) or np.abs(np.abs(sign) - 1.0).max() > 0.0:
+                return None
+            images.append((place, sign))
+        if not images:
+            return None
+        d = len(images[0][0])
+        own = np.arange(d * d)
+        # Every entry twice, as it is and with the other sign.
+        start, end = [], []
+        for place, sign in images:
+            there = (place[:, None] * d + place[None, :]).ravel()
+            other = d * d * (np.outer(sign, sign).ravel() < 0)
+            start += [own, own + d * d]
+            end += [there + other, there + d * d - other]
+        links = sparse.coo_matrix(
+            (np.ones(2 * d * d * len(images)), (np.concatenate(start), np.concatenate(end))), shape=(2 * d * d,) * 2
+        )
+        _, label = connected_components(links, directed=False)
+        positive, negative = label[own], label[own + d * d]
+        # What is its own negative is zero in the mean.
+        kept = own[positive != negative]
+        _, orbit, sizes = np.unique(np.minimum(positive, negative)[kept], return_inverse=True, return_counts=True)
+        sign = np.where(positive < negative, 1.0, -1.0)[kept]
+        return sparse.csr_matrix((sign, (kept, orbit.ravel())), shape=(d * d, len(sizes))), sizes.astype(float)
 
     def leaves(self, M: Floats, tol: float = 1e-13) -> bool:
         """Whether a matrix is its own mean."""
@@ -122,8 +167,8 @@ class Symmetry:
             out *= arrangement_count(u[list(members)])
         return int(out * min(2 ** int(np.count_nonzero(u[list(self.flips)])), len(self.fraction)))
 
-    def images(self, u: Floats, most: int) -> Floats | None:
-        """Of one setting so many images that their information in equal shares is the mean; None for more than `most`."""
+    def images(self, u: Floats, most: int) -> tuple[Floats, Floats] | None:
+        """Of one setting so many images, with shares, that their information is the mean; None for more than `most`."""
         out = u[None, :]
         for members in self.classes:
             if len(out) * arrangement_count(u[list(members)]) > most:
@@ -136,30 +181,41 @@ class Symmetry:
             return None
         every = np.repeat(out, len(signs), axis=0)
         every[:, self.flips] *= np.tile(signs, (len(out), 1))
-        every = np.unique(every + 0.0, axis=0)
-        return every if len(every) <= most else None
+        every, times = np.unique(every + 0.0, axis=0, return_counts=True)
+        return (every, times / float(times.sum())) if len(every) <= most else None
 
     @cached_property
     def fraction(self) -> Floats:
         """Signs (n, flips) of the smallest subgroup of the reflections that is found to leave the same mean."""
         k = len(self.flips)
-        if not k:
-            return np.ones((1, 0))
         parity = (self.signs < 0).T @ (1 << np.arange(k))
-        felt = {int(a ^ b) for a, b in combinations(np.unique(parity), 2)}
-        # W: signs that may be constant on the subgroup; it may hold nothing that is felt. The best of a few greedy choices.
+        felt = np.unique([a ^ b for a, b in combinations(np.unique(parity).tolist(), 2)]).astype(np.int64)
+        best = generators(felt, np.arange(k))
         rng = np.random.default_rng(0)
-        basis: list[int] = []
-        free = [mask for mask in range(1, 1 << k) if mask not in felt]
-        for _ in range(30 if free else 0):
-            span, own = {0}, []
-            for mask in rng.permutation(free).tolist():
-                if mask not in span and felt.isdisjoint(mask ^ w for w in span):
-                    span |= {mask ^ w for w in span}
-                    own.append(mask)
-            basis = max(basis, own, key=len)
-        chosen = [c for c in range(1 << k) if all(bin(c & w).count("1") % 2 == 0 for w in basis)]
-        return np.asarray(1.0 - 2.0 * ((np.array(chosen)[:, None] >> np.arange(k)) & 1), dtype=float)
+        for _ in range(ORDERS):
+            best = min(
+                best, generators(felt, rng.permutation(k)), key=lambda found: int(found.max(initial=0)).bit_length()
+            )
+        bits = np.arange(int(best.max(initial=0)).bit_length())
+        runs = (np.arange(1 << len(bits))[:, None] >> bits) & 1
+        return np.asarray(1.0 - 2.0 * ((runs @ ((best[:, None] >> bits) & 1).T) & 1))
+
+
+def generators(felt: Indices, order: Indices) -> Indices:
+    """For each of k factors a word, such that those of no set that is felt (a mask of factors) cancel: the first ones, in turn.
+
+    A run is a word as well, and the sign of a factor in it the parity of what the two have in common: 2^r runs for words of r
+    bits. The signs of a set have the mean zero over all runs unless its words cancel.
+    """
+    words = np.zeros(len(order), dtype=np.int64)
+    member = (felt[:, None] >> order[None, :]) & 1
+    last = np.max(np.where(member > 0, np.arange(1, len(order) + 1), 0), axis=1, initial=0)
+    for place in range(len(order)):
+        sets = member[last == place + 1, :place]
+        taken = np.bitwise_xor.reduce(np.where(sets > 0, words[order[:place]], 0), axis=1)
+        free = np.setdiff1d(np.arange(len(taken) + 1), taken) if len(taken) else np.zeros(1, dtype=np.int64)
+        words[order[place]] = free[0]
+    return words
 
 
 def arrangement_count(values: Floats) -> int:

@@ -38,6 +38,7 @@ EXACT = "sums of squares, in rational arithmetic"
 PROOFS = {
     "sum of squares": "sums of squares, in double precision with all rounding charged",
     "interval branch and bound": "intervals rounded outwards, elementary functions taken to be right to 8 units",
+    "sum of coefficients": "sums of coefficients, in double precision with all rounding charged",
     "none": "none",
 }
 
@@ -260,7 +261,7 @@ def verify_over_region(
     if not np.isfinite(value):
         high = 0.0
     proof = PROOFS[reference.certificate.kind]
-    if rigorous and problem.is_polynomial and reference.certificate.kind == "sum of squares":
+    if rigorous and problem.is_polynomial and reference.certificate.kind.startswith("sum of"):
         low, high = in_rational_arithmetic(stated, runs, weights if counts is None else counts, reference)
         proof = EXACT
     if len(outside) and value_is_better(criterion, value, reference.bound):

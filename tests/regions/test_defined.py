@@ -143,5 +143,27 @@ def test_a_relaxation_that_is_too_large_is_not_tried_but_estimated():
     text = " + ".join(["1", *(f"{n} + {n}**3" for n in names), ":".join(names[:3])])
     prover = RegionProver(Frame(cd.Model.formula(text).over(R.box(**dict.fromkeys(names, (-1, 1))))), None)
     p, charge = prover.polynomial(0, np.random.default_rng(0).normal(size=(20, prover.frame.d)))
-    assert prover.bound(0, p, charge, Relaxation(6, False)) is None
-    assert prover.expected_seconds(p, Relaxation(8, True)) > prover.expected_seconds(p, Relaxation(6, False)) > 100
+    assert prover.bound(0, p, charge, Relaxation(8, True)) is None
+    small, large = prover.size(p, Relaxation(6, False)), prover.size(p, Relaxation(8, True))
+    assert 100 < small.seconds < large.seconds
+    assert prover.bound(0, p, charge, Relaxation(6, False), time_limit=10.0) is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "words"), [("PATIENCE", 1e-6, "s: it was not begun"), ("memory", 1e3, "GB of memory")]
+)
+def test_a_step_that_takes_too_much_is_not_begun(monkeypatch, limit, value, words):
+    from convexdesign.regions import proof, solving
+
+    if limit == "memory":
+        for module in (proof, solving):
+            monkeypatch.setattr(module, "memory_allowed", lambda: value)
+    else:
+        monkeypatch.setattr(proof, limit, value)
+    monkeypatch.setattr(proof.SumOfSquaresProgram, "solve", None)  # whoever asks for it fails
+    disc = cd.Model.polynomial(["a", "b"], 2).over(R.ball(["a", "b"]))
+    with pytest.warns(cd.ConvergenceWarning, match=words):
+        design = cd.solve(D.d_optimal(disc))
+    assert design.certificate.kind == "sum of coefficients"
+    assert design.certificate.next_seconds > 0
+    assert design.value <= -8.248544697 <= design.bound < np.inf

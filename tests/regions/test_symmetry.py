@@ -1,5 +1,6 @@
 """Symmetries are found by what they do, averages are those of all images, and designs found by them are designs."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -65,20 +66,35 @@ def test_means_are_those_of_all_images():
     every = problem.frame.piece_rows(0, problem.frame.unscaled(signed_images(u)))
     mean = every.T @ every / len(every)
     np.testing.assert_allclose(symmetry.averaged(h.T @ h), mean, atol=1e-14)
+    one_by_one = replace(symmetry)
+    one_by_one.__dict__["orbits"] = None  # as where images of coordinates are more than these with a sign
+    np.testing.assert_allclose(one_by_one.averaged(h.T @ h), mean, atol=1e-14)
     X = symmetry.roots(h)[0]
     np.testing.assert_allclose(X @ X.T, mean, atol=1e-14)
-    few = problem.frame.piece_rows(0, problem.frame.unscaled(symmetry.images(u, 1000)))
-    np.testing.assert_allclose(few.T @ few / len(few), mean, atol=1e-14)
+    images, shares = symmetry.images(u, 1000)
+    few = problem.frame.piece_rows(0, problem.frame.unscaled(images))
+    np.testing.assert_allclose(few.T @ (shares[:, None] * few), mean, atol=1e-14)
 
 
 def test_a_fraction_of_the_corners_has_their_moments():
     # Of 2^8 corners 64 have all moments up to degree four: a factorial of resolution five.
     problem = D.d_optimal(quadratic(8).over(cube(8)))
-    corners = symmetry_of(problem).images(np.ones(8), 1000)
+    corners, _ = symmetry_of(problem).images(np.ones(8), 1000)
     F = quadratic_rows(np.array(list(product((-1, 1), repeat=8))))
     G = quadratic_rows(corners)
     assert len(corners) == 64
     np.testing.assert_allclose(G.T @ G / len(G), F.T @ F / len(F), atol=1e-14)
+
+
+def test_images_that_coincide_count_as_often():
+    # A zero in one of twelve places leaves 256 signs of the others for some places, and 128 for others.
+    problem = D.d_optimal(quadratic(12).over(cube(12)))
+    symmetry = symmetry_of(problem)
+    u = np.r_[np.ones(11), 0.0]
+    images, shares = symmetry.images(u, 5000)
+    few = problem.frame.piece_rows(0, problem.frame.unscaled(images))
+    h = problem.frame.piece_rows(0, problem.frame.unscaled(u[None, :]))
+    np.testing.assert_allclose(few.T @ (shares[:, None] * few), symmetry.averaged(h.T @ h), atol=1e-13)
 
 
 @pytest.mark.parametrize("make", [D.a_optimal, D.d_optimal])
