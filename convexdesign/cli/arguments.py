@@ -1,9 +1,9 @@
-"""The options that several commands share, each declared once; those that state a problem make one value, `ProblemOptions`."""
+"""The options that several commands share, each declared once; those that belong together make one value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, signature
@@ -15,7 +15,18 @@ import typer
 from convexdesign.cli.completion import choices, files_and_problems
 from convexdesign.problem.kinds import KINDS
 
-__all__ = ["ProblemOptions", "about_problem", "about_tables", "argument", "for_kinds", "option", "with_problem_options"]
+__all__ = [
+    "Dialect",
+    "JudgedDesign",
+    "ProblemOptions",
+    "about_problem",
+    "about_tables",
+    "argument",
+    "for_kinds",
+    "option",
+    "parameters_of",
+    "with_options",
+]
 
 
 def option(*flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
@@ -53,8 +64,6 @@ Watched = Annotated[
     bool | None,
     option("--progress/--no-progress", help="How far it is, on standard error; by default where that is a terminal."),
 ]
-Weights = Annotated[Path | None, option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")]
-Counts = Annotated[Path | None, option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")]
 Delta = Annotated[float, option("--delta", help="The probability of error allowed.")]
 BurnIn = Annotated[
     str,
@@ -95,28 +104,48 @@ class Measure(StrEnum):
     counts = "counts"
 
 
-ListedDesign = Annotated[
-    Path | None,
-    option(
-        "--design",
-        metavar="CSV",
-        help="A design of any program: points (or names of arms) with weights or counts, or one row a measurement.",
-    ),
-]
-Column = Annotated[
-    str | None, option("--column", metavar="NAME", help="The column of --design with weights or counts.")
-]
-MeasureOption = Annotated[
-    Measure | None, option("--measure", help="What that column holds, where its name does not say.")
-]
-MatchTol = Annotated[
-    float, option("--match-tol", help="How far a point may be from its arm, as a share of each column's range.")
-]
-AddPoints = Annotated[
-    bool,
-    option("--add-points", help="Points of --design that are no arms become arms: whatever a vendor proposes counts."),
-]
-Normalise = Annotated[bool, option("--normalise", help="Divide the weights by their sum, where they were rounded.")]
+@dataclass(frozen=True)
+class JudgedDesign:
+    """A design that somebody made, in one of three files, and how the points of a listed one are read."""
+
+    weights: Annotated[
+        Path | None, option("--weights", metavar="CSV", help="Proportions that sum to 1, one an arm.")
+    ] = None
+    counts: Annotated[
+        Path | None, option("--counts", metavar="CSV", help="Whole numbers of measurements, one an arm.")
+    ] = None
+    design: Annotated[
+        Path | None,
+        option(
+            "--design",
+            metavar="CSV",
+            help="A design of any program: points (or names of arms) with weights or counts, or one row a measurement.",
+        ),
+    ] = None
+    column: Annotated[
+        str | None, option("--column", metavar="NAME", help="The column of --design with weights or counts.")
+    ] = None
+    measure: Annotated[
+        Measure | None, option("--measure", help="What that column holds, where its name does not say.")
+    ] = None
+    match_tol: Annotated[
+        float, option("--match-tol", help="How far a point may be from its arm, as a share of each column's range.")
+    ] = 1e-6
+    add_points: Annotated[
+        bool,
+        option(
+            "--add-points", help="Points of --design that are no arms become arms: whatever a vendor proposes counts."
+        ),
+    ] = False
+    normalise: Annotated[
+        bool, option("--normalise", help="Divide the weights by their sum, where they were rounded.")
+    ] = False
+
+    @property
+    def files(self) -> list[Path]:
+        """The files given: one, where the design is said once."""
+        return [path for path in (self.weights, self.counts, self.design) if path is not None]
+
 
 # ------------------------------------------------------------------ how tables are written
 
@@ -124,14 +153,38 @@ Delimiter = Annotated[
     str | None, about_tables("--delimiter", metavar="CHAR", help="What separates cells in CSV files.")
 ]
 Decimal = Annotated[str | None, about_tables("--decimal", metavar="CHAR", help="The decimal mark in CSV files.")]
-Header = Annotated[
-    bool | None,
-    about_tables("--header/--no-header", help="Whether CSV files begin with a line of names."),
-]
-Names = Annotated[bool | None, about_tables("--names/--no-names", help="Whether the first column names the rows.")]
-Encoding = Annotated[
-    str | None, about_tables("--encoding", metavar="NAME", help="How CSV files are written, if not in UTF-8: cp1252.")
-]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How tables are written; None is found out."""
+
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    header: Annotated[
+        bool | None, about_tables("--header/--no-header", help="Whether CSV files begin with a line of names.")
+    ] = None
+    names: Annotated[
+        bool | None, about_tables("--names/--no-names", help="Whether the first column names the rows.")
+    ] = None
+    encoding: Annotated[
+        str | None,
+        about_tables("--encoding", metavar="NAME", help="How CSV files are written, if not in UTF-8: cp1252."),
+    ] = None
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """How all CSV files are written, as arguments of `tables.read_table`."""
+        return {"delimiter": self.delimiter, "decimal": self.decimal, "encoding": self.encoding}
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """As arguments of `tables.table.read_rows`, for tables of vectors."""
+        return {**self.text, "header": self.header, "names": self.names}
+
+
+FOUND_OUT = Dialect()
+
 
 # ------------------------------------------------------------------ what states a problem
 
@@ -273,43 +326,57 @@ class ProblemOptions:
         float | None,
         about_problem("--n-new", metavar="N", help="How many measurements are planned (with --costs: the budget)."),
     ] = None
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-    header: Header = None
-    names: Names = None
-    encoding: Encoding = None
-
-    @property
-    def dialect(self) -> dict[str, Any]:
-        """How all tables are written, as arguments of `tables.read_table`; header and names are told apart."""
-        return {"delimiter": self.delimiter, "decimal": self.decimal, "encoding": self.encoding}
+    dialect: Dialect = FOUND_OUT
 
 
 def for_kinds(*kinds: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """`with_problem_options` for a command that takes problems of these kinds alone: help lists what applies to them."""
-    return partial(with_problem_options, kinds=kinds)
+    """`with_options` for a command that takes problems of these kinds alone: help lists what applies to them."""
+    return partial(with_options, kinds=kinds)
 
 
-def with_problem_options(command: Callable[..., None], kinds: Sequence[str] = tuple(KINDS)) -> Callable[..., None]:
-    """Let a command take the arguments of `ProblemOptions` as one value, its first parameter.
+def with_options(command: Callable[..., None], kinds: Sequence[str] = tuple(KINDS)) -> Callable[..., None]:
+    """Let a command take options that belong together as one value: a parameter whose type is a dataclass of them.
 
-    On the command line, and in --help, they come before the command's own options.
+    On the command line, and in --help, they stand in its place.
     """
-    own = list(signature(command).parameters.values())[1:]
-    stated = [field.name for field in fields(ProblemOptions)]
-    hints = get_type_hints(ProblemOptions, include_extras=True) | get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in get_type_hints(command).items() if is_dataclass(kind)}
 
     @wraps(command)
     def run(**given: Any) -> None:
-        options = ProblemOptions(**{name: given.pop(name) for name in stated})
-        command(options, **given)
+        values = {name: _gathered(kind, given) for name, kind in groups.items()}
+        command(**values, **given)
 
     # typer reads both; keyword-only, so that arguments without a default may come in any order.
-    hints["problem"] = Annotated[str | None, about_kind(kinds)]
-    whole = [*signature(ProblemOptions).parameters.values(), *own]
-    parameters = [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[p.name]) for p in whole]
+    parameters = [
+        p.replace(annotation=Annotated[str | None, about_kind(kinds)]) if p.name == "problem" else p
+        for p in parameters_of(command)
+    ]
     run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.kinds = kinds  # type: ignore[attr-defined]
     del run.__wrapped__  # type: ignore[attr-defined]
     return run
+
+
+def parameters_of(taken: Callable[..., Any]) -> Iterator[Parameter]:
+    """The parameters of a command, or of a dataclass of options; those that are such a dataclass replaced by its own."""
+    hints = get_type_hints(taken, include_extras=True)
+    for parameter in signature(taken).parameters.values():
+        kind = hints[parameter.name]
+        if is_dataclass(kind):
+            yield from parameters_of(kind)  # type: ignore[arg-type]
+        else:
+            yield parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
+
+
+def _gathered(kind: Any, given: dict[str, Any]) -> Any:
+    """The dataclass of options, its fields taken out of what was given."""
+    hints = get_type_hints(kind)
+    return kind(
+        **{
+            field.name: _gathered(hints[field.name], given)
+            if is_dataclass(hints[field.name])
+            else given.pop(field.name)
+            for field in fields(kind)
+        }
+    )

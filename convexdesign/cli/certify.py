@@ -7,21 +7,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from convexdesign.cli.arguments import (
+    FOUND_OUT,
     AsJson,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Header,
-    Names,
+    Dialect,
     ProblemOptions,
     Watched,
     argument,
     option,
+    with_options,
 )
-from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.exits import end
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import at_least, print_line, respond, watched
 from convexdesign.cli.reading import find_problem, read_design
@@ -36,6 +32,7 @@ __all__ = ["certify", "check"]
 ProblemSource = Annotated[str, argument("FILE", "A problem file (TOML), or a name from `convexdesign problems`.")]
 
 
+@with_options
 def certify(
     source: ProblemSource,
     weights: Annotated[
@@ -48,11 +45,7 @@ def certify(
         Path | None,
         option("--runs", metavar="CSV", help="Over a region: certify this table, a column a factor, a row a run."),
     ] = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    header: Header = None,
-    names: Names = None,
-    encoding: Encoding = None,
+    dialect: Dialect = FOUND_OUT,
     tol: Annotated[
         float, option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
     ] = 1e-6,
@@ -79,8 +72,10 @@ def certify(
     if not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     file = find_file(source)
-    how = {"delimiter": delimiter, "decimal": decimal, "header": header, "names": names, "encoding": encoding}
-    given = design_given(file, weights, counts, how) if runs is None else runs_given(file, runs, weights, counts, how)
+    if runs is None:
+        given = design_given(file, weights, counts, dialect)
+    else:
+        given = runs_given(file, runs, weights, counts, dialect)
     with watched("certify", progress):
         written = write_certificate(file.path, output, **given)
     efficiency = efficiency_proven(stated_ratio(written), file)
@@ -95,7 +90,7 @@ def certify(
 
     document = {"certificate": str(output), "certified": good, "efficiency": efficiency, "gap": gap, "tol": tol}
     respond(as_json, document, show_all)
-    raise typer.Exit(ExitCode.CERTIFIED if good else ExitCode.NOT_CERTIFIED)
+    end(good)
 
 
 def check(
@@ -122,7 +117,7 @@ def check(
         reason = str(error)
     document = {"accepted": efficiency is not None, "efficiency": efficiency, "reason": reason}
     respond(as_json, document, lambda: print_line(str(reason)) if efficiency is None else show(efficiency, file))
-    raise typer.Exit(ExitCode.CERTIFIED if efficiency is not None else ExitCode.NOT_CERTIFIED)
+    end(efficiency is not None)
 
 
 def find_file(source: str) -> ProblemFile:
@@ -133,27 +128,27 @@ def find_file(source: str) -> ProblemFile:
     return find_problem(source)
 
 
-def design_given(file: ProblemFile, weights: Path | None, counts: Path | None, how: dict[str, Any]) -> dict[str, Any]:
+def design_given(file: ProblemFile, weights: Path | None, counts: Path | None, dialect: Dialect) -> dict[str, Any]:
     """The design to certify, as a keyword; nothing for the best one."""
     if weights is None and counts is None:
         return {}
     if file.is_over_region:
         raise InputError("--weights and --counts are of a list of arms; over a region give --runs, a column a factor")
-    given = read_design(file.problem(), weights, counts, ProblemOptions(str(file.path), **how))
+    given = read_design(file.problem(), weights, counts, ProblemOptions(str(file.path), dialect=dialect))
     if "weights" in given and abs(given["weights"].sum() - 1.0) > SUM_TOLERANCE:
         raise InputError(f"weights sum to {given['weights'].sum():.9g}, not 1; divide them, or give --counts")
     return given
 
 
 def runs_given(
-    file: ProblemFile, runs: Path, weights: Path | None, counts: Path | None, how: dict[str, Any]
+    file: ProblemFile, runs: Path, weights: Path | None, counts: Path | None, dialect: Dialect
 ) -> dict[str, Any]:
     """A table of runs to certify, as keywords."""
     from convexdesign.cli.over_region import read_run_table
 
     if weights is not None or counts is not None or not file.is_over_region:
         raise InputError("--runs is for problems over a region, without --weights and --counts")
-    return read_run_table(file.problem(), runs, ProblemOptions(str(file.path), **how).dialect)
+    return read_run_table(file.problem(), runs, dialect.text)
 
 
 # Weights whose sum is further from one than this are a mistake, not rounding.

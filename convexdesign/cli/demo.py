@@ -6,10 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from convexdesign.cli.arguments import AsJson, option
-from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.exits import end
 from convexdesign.cli.files import check_picture, save_picture
 from convexdesign.cli.output import print_line, print_table, respond
 from convexdesign.cli.reading import find_problem
@@ -60,7 +58,7 @@ def demo(
         save_picture(ax, plot)
     respond(as_json, document(file, informed, blind, judged), lambda: show(informed, blind, judged))
     certified = informed.status.name == blind.status.name == "CERTIFIED"
-    raise typer.Exit(ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED)
+    end(certified)
 
 
 def document(file: ProblemFile, informed: Design, blind: Design, judged: Verification) -> dict[str, Any]:

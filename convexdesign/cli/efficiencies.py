@@ -5,31 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from convexdesign.cli.arguments import (
-    AddPoints,
+    FOUND_OUT,
     AsJson,
-    Column,
-    Counts,
-    Decimal,
-    Delimiter,
-    Encoding,
+    Dialect,
     Formula,
-    Header,
-    ListedDesign,
-    MatchTol,
-    MeasureOption,
-    Names,
+    JudgedDesign,
     NoiseVariance,
-    Normalise,
     ProblemOptions,
     Watched,
-    Weights,
     argument,
     option,
+    with_options,
 )
-from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.exits import end
 from convexdesign.cli.output import at_least, at_most, print_line, print_table, respond, watched
 from convexdesign.cli.reading import read_judged
 from convexdesign.errors import InputError
@@ -43,23 +32,13 @@ __all__ = ["efficiencies"]
 WIDEST_INTERVAL = 1e-4
 
 
+@with_options
 def efficiencies(
     arms: Annotated[Path, argument("ARMS", "Arms, one a row (CSV or NPY).")],
-    weights: Weights = None,
-    counts: Counts = None,
-    design: ListedDesign = None,
-    column: Column = None,
-    measure: MeasureOption = None,
-    match_tol: MatchTol = 1e-6,
-    add_points: AddPoints = False,
-    normalise: Normalise = False,
+    judged: JudgedDesign,
     noise_variance: NoiseVariance = None,
     formula: Formula = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    header: Header = None,
-    names: Names = None,
-    encoding: Encoding = None,
+    dialect: Dialect = FOUND_OUT,
     criteria: Annotated[
         str | None, option("--criteria", metavar="LETTERS", help="Which of D, A, G, I and E; all of them if not given.")
     ] = None,
@@ -82,24 +61,8 @@ def efficiencies(
         raise InputError(
             f"{arms} is a problem file; `efficiencies` takes a table of arms, since it has criteria of its own"
         )
-    stated = ProblemOptions(
-        str(arms),
-        "d-optimal",
-        formula=formula,
-        noise_variance=noise_variance,
-        delimiter=delimiter,
-        decimal=decimal,
-        header=header,
-        names=names,
-        encoding=encoding,
-    )
-    listed: dict[str, Any] = {
-        "column": column,
-        "measure": measure and measure.value,
-        "tol": match_tol,
-        "normalise": normalise,
-    }
-    problem, given = read_judged(stated, weights, counts, design, listed, add_points, table=True)
+    stated = ProblemOptions(str(arms), "d-optimal", formula=formula, noise_variance=noise_variance, dialect=dialect)
+    problem, given = read_judged(stated, judged, table=True)
     wanted = CRITERIA if criteria is None else tuple(criteria.upper().replace(",", "").replace(" ", ""))
     strange = [letter for letter in wanted if letter not in CRITERIA]
     if strange or not wanted:
@@ -109,7 +72,7 @@ def efficiencies(
         table = tabulate(problem.stated.arms, noise_variance=problem.noise_variance, criteria=wanted, **given)
     respond(as_json, {"efficiencies": [entry(name, row) for name, row in table.iterrows()]}, lambda: show(table))
     width = (table.efficiency_high - table.efficiency).max()
-    raise typer.Exit(ExitCode.CERTIFIED if width <= WIDEST_INTERVAL else ExitCode.NOT_CERTIFIED)
+    end(width <= WIDEST_INTERVAL)
 
 
 def entry(name: Any, row: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from convexdesign.cli.arguments import AsJson, Decimal, Delimiter, Encoding, Header, Names, argument, option
+from convexdesign.cli.arguments import FOUND_OUT, AsJson, Dialect, argument, option, with_options
 from convexdesign.cli.files import check_writable, write_rows
 from convexdesign.cli.observing import read_observations
 from convexdesign.cli.output import counted, print_line, print_table, respond, say
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["estimate"]
 
 
+@with_options
 def estimate(
     observations: Annotated[
         str,
@@ -41,11 +42,7 @@ def estimate(
     ] = None,
     arm_column: Annotated[str, option("--arm-column", help="The column of arms, by name or index from 0.")] = "arm",
     reward_column: Annotated[str, option("--reward-column", help="The column of outcomes.")] = "reward",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    header: Header = None,
-    names: Names = None,
-    encoding: Encoding = None,
+    dialect: Dialect = FOUND_OUT,
     output: Annotated[
         Path | None,
         option(
@@ -78,14 +75,12 @@ def estimate(
     check_writable(output, "--output")
     bounds = variance_range(variance_bounds)
     with options_advised():
-        rows = read_rows(arms, delimiter=delimiter, decimal=decimal, header=header, names=names, encoding=encoding)
+        rows = read_rows(arms, **dialect.rows)
     if rows.responses > 1:
         raise InputError(f"{arms}: arms with {rows.responses} responses each; give arms with one, one row an arm")
     columns = {"arm": arm_column, "reward": reward_column}
     with options_advised():
-        told = read_observations(
-            observations, rows.n, rows.names, **columns, delimiter=delimiter, decimal=decimal, encoding=encoding
-        )
+        told = read_observations(observations, rows.n, rows.names, **columns, **dialect.text)
     if told.total == 0:
         raise InputError(f"{observations} holds no measurement")
     found = estimates(rows, told, delta, bounds)

@@ -1,8 +1,11 @@
 """Exit codes: what a script that calls the command line can rely on."""
 
 from enum import IntEnum
+from typing import NoReturn
 
-__all__ = ["ExitCode"]
+import typer
+
+__all__ = ["ExitCode", "end"]
 
 
 class ExitCode(IntEnum):
@@ -18,3 +21,8 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
     # The reader of our output went away, as in `convexdesign problems | head -1`.
     PIPE_CLOSED = 141
+
+
+def end(certified: bool) -> NoReturn:
+    """End a command whose work is done: with success for what was certified alone."""
+    raise typer.Exit(ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED)

@@ -15,7 +15,7 @@ from convexdesign.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_picture", "check_writable", "save_picture", "write_rows", "writing"]
+__all__ = ["check_picture", "check_writable", "save_picture", "save_plot", "write_rows", "writing"]
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -73,3 +73,11 @@ def save_picture(ax: Axes, path: Path) -> None:
     """Write the whole figure that the axes belong to, in the format of the path's ending."""
     figure: Any = ax.figure
     figure.savefig(path)
+
+
+def save_plot(result: Any, path: Path | None) -> None:
+    """The picture that a result draws of itself, where one is wanted."""
+    if path is not None:
+        from convexdesign.plotting import new_axes
+
+        save_picture(result.plot(ax=new_axes()), path)

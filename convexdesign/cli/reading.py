@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convexdesign.arms.read import LabelledVectors
-    from convexdesign.cli.arguments import ProblemOptions
+    from convexdesign.cli.arguments import JudgedDesign, ProblemOptions
     from convexdesign.features import ModelSpec
     from convexdesign.matching import OffListError
     from convexdesign.problem import DesignProblem
@@ -83,7 +84,7 @@ def read_stated(
         if stated.problem is None:
             raise InputError(f"{stated.source} holds arms only; say what to do with them, e.g. --problem xy-allocation")
         check_options(stated.problem, given)
-        if stated.formula is not None and (stated.header is False or stated.names is not None):
+        if stated.formula is not None and (stated.dialect.header is False or stated.dialect.names is not None):
             raise InputError("tables for a --formula begin with a line of names, and columns are called by them")
         with options_advised():
             found = _Tables(stated, more).problem(path, stated.problem, given)
@@ -160,46 +161,34 @@ def lists_points(path: Path, problem: DesignProblem, stated: ProblemOptions) -> 
     columns = rows.columns or ()
     called = set(columns) if columns and not default_names(columns) else set()
     called |= set() if settings is None else set(rows.matrix.spec.factors)
-    head = first_line(path, delimiter=stated.delimiter, encoding=stated.encoding)
+    head = first_line(path, delimiter=stated.dialect.delimiter, encoding=stated.dialect.encoding)
     kinds = [kind_of(name) for name in head if name not in called]
     points = [name for name in head if name in called and name.lower() not in LABELS]
     return bool(points) and any(kind is not None for kind in kinds)
 
 
 def read_judged(
-    stated: ProblemOptions,
-    weights: Path | None,
-    counts: Path | None,
-    design: Path | None,
-    listed: dict[str, Any],
-    add_points: bool,
-    *,
-    table: bool = False,
+    stated: ProblemOptions, judged: JudgedDesign, *, table: bool = False
 ) -> tuple[DesignProblem, dict[str, Any]]:
     """A problem, and the design of it in one of three files; with the design's own points among the arms, if wanted."""
+    from convexdesign.cli.arguments import Measure
     from convexdesign.matching import OffListError
 
     problem = read_problem(stated, table=table)
-    listed = listed | {"made_of": problem.stated.arms}
-    one = weights or counts
-    if (
-        design is None
-        and one is not None
-        and (weights is None or counts is None)
-        and lists_points(one, problem, stated)
-    ):
-        listed["measure"] = "counts" if weights is None else "weights"
-        weights, counts, design = None, None, one
-    if add_points and design is None:
+    made_of = problem.stated.arms
+    if judged.design is None and len(judged.files) == 1 and lists_points(judged.files[0], problem, stated):
+        measure = Measure.counts if judged.weights is None else Measure.weights
+        judged = replace(judged, weights=None, counts=None, design=judged.files[0], measure=measure)
+    if judged.add_points and judged.design is None:
         raise InputError("--add-points is for the points of a --design; give one, or leave it out")
     try:
-        return problem, design_given(problem, stated, weights, counts, design, listed)
+        return problem, design_given(problem, stated, judged, made_of)
     except OffListError as error:
-        if not add_points:
+        if not judged.add_points:
             raise
         problem = read_problem(stated, table=table, more=error, notes=False)
-        say(f"note: {counted(error.points.shape[0], 'point')} of {design} added to the arms of {stated.source}")
-    return problem, design_given(problem, stated, weights, counts, design, listed)
+        say(f"note: {counted(error.points.shape[0], 'point')} of {judged.design} added to the arms of {stated.source}")
+    return problem, design_given(problem, stated, judged, made_of)
 
 
 def read_runs(stated: ProblemOptions, path: Path) -> tuple[DesignProblem, dict[str, Any]]:
@@ -207,35 +196,28 @@ def read_runs(stated: ProblemOptions, path: Path) -> tuple[DesignProblem, dict[s
     from convexdesign.tables.factors import read_factors
 
     problem = read_problem(stated)
-    table = read_factors(path, unique=False, **stated.dialect)
+    table = read_factors(path, unique=False, **stated.dialect.text)
     sheet = {name.strip(): column for name, column in table.cells.items()}
     return problem, {"runs": sheet}
 
 
 def design_given(
-    problem: DesignProblem,
-    stated: ProblemOptions,
-    weights: Path | None,
-    counts: Path | None,
-    design: Path | None,
-    listed: dict[str, Any],
+    problem: DesignProblem, stated: ProblemOptions, judged: JudgedDesign, made_of: LabelledVectors
 ) -> dict[str, Any]:
-    """The design to judge, as the keyword `weights` or `counts`, from exactly one of three files.
-
-    listed: how to read points, as arguments of `read_matched`.
-    """
-    if sum(path is not None for path in (weights, counts, design)) != 1:
+    """The design to judge, as the keyword `weights` or `counts`, from exactly one of three files."""
+    if len(judged.files) != 1:
         raise InputError("give exactly one of --weights, --counts and --design")
-    normalise = listed["normalise"]
-    if design is not None:
-        return read_matched(problem, design, stated, **listed)
-    for name in ("column", "measure"):
-        if listed[name] is not None:
+    measure, normalise = judged.measure and judged.measure.value, judged.normalise
+    if judged.design is not None:
+        how: dict[str, Any] = {"column": judged.column, "measure": measure, "tol": judged.match_tol, "made_of": made_of}
+        return read_matched(problem, judged.design, stated, normalise=normalise, **how)
+    for name, said in (("column", judged.column), ("measure", measure)):
+        if said is not None:
             raise InputError(f"--{name} says how to read a --design; give one, or leave it out")
-    given = read_design(problem, weights, counts, stated)
-    if weights is None:
+    given = read_design(problem, judged.weights, judged.counts, stated)
+    if judged.weights is None:
         return given
-    return {"weights": scaled(given["weights"], weights, normalise)}
+    return {"weights": scaled(given["weights"], judged.weights, normalise)}
 
 
 # Weights whose sum is further from one than this are a mistake, not rounding.
@@ -281,9 +263,9 @@ def read_matched(
         if made_of is not None or problem.stated.arms.settings is not None:
             from convexdesign.cli.formulas import read_listed_settings
 
-            listing = read_listed_settings(path, made_of or problem.stated.arms, stated.dialect)
+            listing = read_listed_settings(path, made_of or problem.stated.arms, stated.dialect.text)
         if listing is None:
-            listing = read_listing(path, header=stated.header, **stated.dialect)
+            listing = read_listing(path, header=stated.dialect.header, **stated.dialect.text)
     found = match_design(problem, listing, column=column, measure=measure, tol=tol, normalise=normalise)
     return {"counts" if found.dtype.kind == "i" else "weights": found}
 
@@ -322,8 +304,7 @@ class _Tables:
 
     def __init__(self, stated: ProblemOptions, more: OffListError | None = None):
         self.more = more
-        self.text = stated.dialect
-        self.header, self.names = stated.header, stated.names
+        self.dialect, self.text = stated.dialect, stated.dialect.text
         self.formula, self.arm_names = stated.formula, stated.arm_names
         self.spec: ModelSpec | None = None
 
@@ -409,7 +390,7 @@ class _Tables:
     def rows(self, path: Path) -> LabelledVectors:
         from convexdesign.tables.table import read_rows
 
-        return read_rows(path, **self.text, header=self.header, names=self.names)
+        return read_rows(path, **self.dialect.rows)
 
     def vector(self, name: str, text: str, d: int, columns: Sequence[str] | None) -> Any:
         """d numbers: written out with commas, by terms, or one row or one column of a file, perhaps with coordinates' names."""
@@ -478,7 +459,9 @@ class _Tables:
 
         unlisted = {"max_weight": 1.0, "max_counts": 2.0**53}.get(name, 0.0)
         usual = USUAL_COLUMNS.get(name, (name,))
-        return read_vector(path, n, names=names, usual=usual, unlisted=unlisted, header=self.header, **self.text)
+        return read_vector(
+            path, n, names=names, usual=usual, unlisted=unlisted, header=self.dialect.header, **self.text
+        )
 
 
 def _columns_of(arms: LabelledVectors) -> list[str]:

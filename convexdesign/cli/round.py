@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import typer
-
-from convexdesign.cli.arguments import AsJson, ProblemOptions, Progress, option, with_problem_options
+from convexdesign.cli.arguments import AsJson, ProblemOptions, Progress, option, with_options
 from convexdesign.cli.completion import choices
-from convexdesign.cli.exits import ExitCode
+from convexdesign.cli.exits import end
 from convexdesign.cli.files import check_writable
 from convexdesign.cli.output import counted, print_line, print_table, respond, watched
 from convexdesign.cli.reading import options_given, read_per_arm, read_stated
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["round_"]
 
 
-@with_problem_options
+@with_options
 def round_(
     stated: ProblemOptions,
     n: Annotated[
@@ -149,9 +147,7 @@ def round_(
     kept = {name: whole[name] for name in ("problem", "certified", "weights", "names")}
     document = kept | exact_document(exact) | {"bound": design.bound, "gap": design.gap, "n": n}
     respond(as_json, document, lambda: show(design, exact))
-    raise typer.Exit(
-        ExitCode.CERTIFIED if design.status.name == "CERTIFIED" and exact.is_allowed else ExitCode.NOT_CERTIFIED
-    )
+    end(design.status.name == "CERTIFIED" and exact.is_allowed)
 
 
 def round_runs(
@@ -179,7 +175,7 @@ def round_runs(
     certified = design.status.name == "CERTIFIED"
     document = over_region.exact_document(exact) | {"gap": design.gap, "certified": certified, "n": n}
     respond(as_json, document, lambda: over_region.show_exact_design(exact))
-    raise typer.Exit(ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED)
+    end(certified)
 
 
 def read_effort(text: str) -> str | float:

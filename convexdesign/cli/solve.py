@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import typer
-
 from convexdesign.cli import over_region as region_report
 from convexdesign.cli import report as list_report
-from convexdesign.cli.arguments import AsJson, ProblemOptions, Watched, option, with_problem_options
+from convexdesign.cli.arguments import AsJson, ProblemOptions, Watched, option, with_options
 from convexdesign.cli.completion import choices
-from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.files import check_picture, check_writable, save_picture
+from convexdesign.cli.exits import end
+from convexdesign.cli.files import check_picture, check_writable, save_plot
 from convexdesign.cli.output import respond, watched
 from convexdesign.cli.reading import read_stated
 from convexdesign.cli.report import write_per_arm
@@ -21,7 +19,7 @@ from convexdesign.errors import InputError
 __all__ = ["solve"]
 
 
-@with_problem_options
+@with_options
 def solve(
     stated: ProblemOptions,
     tol: Annotated[float, option("--tol", help="The relative gap to prove.")] = 1e-6,
@@ -109,23 +107,17 @@ def solve(
     elif output is not None:
         columns = {"weight": design.weights} | ({} if rounded is None else {"count": rounded.counts})
         write_per_arm(design.problem, columns, output)
-    if plot is not None:
-        from convexdesign.plotting import new_axes
-
-        save_picture(design.plot(new_axes()), plot)
+    save_plot(design, plot)
     report: Any = region_report if over_region else list_report
     respond(as_json, report.design_document(design, rounded), lambda: report.show_design(design, rounded))
     kept = over_region or rounded is None or rounded.is_allowed
-    raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" and kept else ExitCode.NOT_CERTIFIED)
+    end(design.status.name == "CERTIFIED" and kept)
 
 
 def finish_joint(design: Any, tol: float, output: Path | None, plot: Path | None, as_json: bool) -> NoReturn:
     """A design for several values of the parameters: written, drawn and told; ends the command."""
     if output is not None:
         region_report.write_settings(design.points, output)
-    if plot is not None:
-        from convexdesign.plotting import new_axes
-
-        save_picture(design.plot(new_axes()), plot)
+    save_plot(design, plot)
     respond(as_json, region_report.joint_document(design, tol), lambda: region_report.show_joint(design, tol))
-    raise typer.Exit(ExitCode.CERTIFIED if design.status.name == "CERTIFIED" else ExitCode.NOT_CERTIFIED)
+    end(design.status.name == "CERTIFIED")

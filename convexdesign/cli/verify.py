@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import typer
-
-from convexdesign.cli.arguments import (
-    AddPoints,
-    AsJson,
-    Column,
-    Counts,
-    ListedDesign,
-    MatchTol,
-    MeasureOption,
-    Normalise,
-    ProblemOptions,
-    Watched,
-    Weights,
-    option,
-    with_problem_options,
-)
-from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.files import check_picture, save_picture
+from convexdesign.cli.arguments import AsJson, JudgedDesign, ProblemOptions, Watched, option, with_options
+from convexdesign.cli.exits import end
+from convexdesign.cli.files import check_picture, save_picture, save_plot
 from convexdesign.cli.output import counted, print_line, print_table, respond, watched
 from convexdesign.cli.reading import (
     find_problem,
@@ -49,12 +34,10 @@ WIDEST_INTERVAL = 1e-4
 LISTED = 5
 
 
-@with_problem_options
+@with_options
 def verify(
     stated: ProblemOptions,
-    weights: Weights = None,
-    counts: Counts = None,
-    design: ListedDesign = None,
+    judged: JudgedDesign,
     runs: Annotated[
         Path | None,
         option(
@@ -63,11 +46,6 @@ def verify(
             help="A run sheet, one row a run, as round --run-sheet writes it; over a region a table of settings.",
         ),
     ] = None,
-    column: Column = None,
-    measure: MeasureOption = None,
-    match_tol: MatchTol = 1e-6,
-    add_points: AddPoints = False,
-    normalise: Normalise = False,
     tol: Annotated[
         float | None, option("--tol", help="Exit with 3 unless the design is proven to be within this relative gap.")
     ] = None,
@@ -117,26 +95,20 @@ def verify(
     check_picture(plot)
     check_picture(diagnostics_plot)
     precision = precision or diagnostics_plot is not None
-    listed: dict[str, Any] = {
-        "column": column,
-        "measure": measure and measure.value,
-        "tol": match_tol,
-        "normalise": normalise,
-    }
     if runs is not None and is_over_region(stated):
-        if any(value is not None for value in (weights, counts, design, column, measure)) or add_points or normalise:
+        if replace(judged, match_tol=1e-6) != JudgedDesign():
             raise InputError("a problem over a region is judged by --runs alone: a table with a column for each factor")
         if precision:
             raise InputError("--diagnostics is for lists of arms; over a region leave it out")
         verify_runs(stated, runs, tol, plot, progress, as_json, rigorous)
     if runs is None:
-        problem, given = read_judged(stated, weights, counts, design, listed, add_points)
-    elif weights is not None or counts is not None or design is not None:
+        problem, given = read_judged(stated, judged)
+    elif judged.files:
         raise InputError("give exactly one of --weights, --counts, --design and --runs")
     else:
         problem, given = read_runs(stated, runs)
-    if design is not None:
-        say_matched(given, design, as_json)
+    if judged.design is not None:
+        say_matched(given, judged.design, as_json)
     with watched("verify", progress):
         result = verify_design(problem, **given, rigorous=rigorous)
     if precision and result.counts is None:
@@ -144,11 +116,7 @@ def verify(
     low, high = result.efficiency_interval
     known = high - low <= WIDEST_INTERVAL and result.is_allowed
     good = tol is None or result.is_optimal(tol)
-    if plot is not None:
-        from convexdesign.plotting import new_axes
-
-        save_picture(result.plot(ax=new_axes()), plot)
-
+    save_plot(result, plot)
     if diagnostics_plot is not None:
         draw_diagnostics(result.diagnostics(noise_sd), diagnostics_plot)
 
@@ -163,7 +131,7 @@ def verify(
     if precision:
         found["diagnostics"] = diagnostics_document(result.diagnostics(noise_sd), effect)
     respond(as_json, found, show)
-    raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
+    end(known and good)
 
 
 def is_over_region(stated: ProblemOptions) -> bool:
@@ -190,19 +158,16 @@ def verify_runs(
 
     problem = read_stated(stated)
     with options_advised():
-        given = over_region.read_run_table(problem, runs, stated.dialect)
+        given = over_region.read_run_table(problem, runs, stated.dialect.text)
     with watched("verify", progress):
         result: Any = verify_design(problem, **given, rigorous=rigorous)
     low, high = result.efficiency_interval
     known = high - low <= WIDEST_INTERVAL and result.is_allowed
     good = tol is None or result.is_optimal(tol)
-    if plot is not None:
-        from convexdesign.plotting import new_axes
-
-        save_picture(result.plot(ax=new_axes()), plot)
+    save_plot(result, plot)
     document = over_region.verification_document(result, tol, known and good)
     respond(as_json, document, lambda: over_region.show_verification(result, tol, good))
-    raise typer.Exit(ExitCode.CERTIFIED if known and good else ExitCode.NOT_CERTIFIED)
+    end(known and good)
 
 
 def show_diagnostics(found: Diagnostics, effect: float) -> None:

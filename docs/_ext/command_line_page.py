@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,10 @@ def page() -> str:
     import typer
 
     from convexdesign.cli.app import EXIT_CODES, app
-    from convexdesign.cli.arguments import ProblemOptions
+    from convexdesign.cli.arguments import ProblemOptions, parameters_of
 
     group = typer.main.get_command(app)
-    stated = {field.name for field in fields(ProblemOptions)}
+    stated = {parameter.name for parameter in parameters_of(ProblemOptions)}
     shared: dict[str, Any] = {}
     sections: list[str] = []
     for name, command in commands_of(group):

@@ -14,10 +14,9 @@ from convexdesign.cli.experiment.opening import (
     changing,
     item_index,
     open_store,
-    show_state,
-    state_document,
+    trying,
 )
-from convexdesign.cli.output import counted, print_line, respond, say
+from convexdesign.cli.output import counted, print_line, respond
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ ResultsArgument = Annotated[
         "prints it, results find their batch by themselves. Semicolons and decimal commas are found out.",
     ),
 ]
+BatchNumber = Annotated[int | None, option("--batch", metavar="ID", help="The batch; the open one.")]
+DryRun = Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")]
 
 
 def tell(
@@ -91,7 +92,7 @@ def amend(
             "on from the corrected round. Martingale elimination keeps them, and needs no leave.",
         ),
     ] = False,
-    dry_run: Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")] = False,
+    dry_run: DryRun = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     as_json: AsJson = False,
@@ -106,15 +107,11 @@ def amend(
 
     with open_store(store) as x:
         found = read_results(results, x, None, delimiter, decimal)
-        with x.together(dry_run=dry_run):
+        with trying(x, as_json, dry_run):
             for key, index, value in zip(found.keys, found.arms, found.rewards):
                 x.amend(key, arm=index, reward=value, reason=reason, set_aside=set_aside)
             for key, (_, rows) in found.summaries.items():
                 x.amend(key, observations=_observations(x, rows), reason=reason, set_aside=set_aside)
-            document = state_document(x)
-    if dry_run:
-        say("nothing was written; this is how it would stand")
-    respond(as_json, document | {"dry_run": dry_run}, lambda: show_state(document))
 
 
 def take_back(
@@ -135,7 +132,7 @@ def take_back(
 
 def mark_missing(
     store: Store,
-    batch: Annotated[int | None, option("--batch", metavar="ID", help="The batch; the open one.")] = None,
+    batch: BatchNumber = None,
     arm: Annotated[list[str] | None, option("--arm", metavar="ARM", help="Only of this arm; may be repeated.")] = None,
     count: Annotated[
         list[int] | None, option("--count", metavar="N", help="Only so many, one number for each --arm.")
@@ -149,9 +146,7 @@ def mark_missing(
     results went missing whatever their values were; the status says so from now on.
     """
     with changing(store, as_json) as x:
-        number = x.open_batch if batch is None else batch
-        if number is None:
-            raise InputError("no batch is open, so that no results are awaited")
+        number = _awaited(x, batch)
         arms = [arm_index(x, label) for label in arm] if arm else None
         x.mark_missing(number, arms, count or None, reason=reason)
 
@@ -162,7 +157,7 @@ def arrived(
     count: Annotated[
         list[int], option("--count", metavar="N", help="How many results of it there are in all, one for each --arm.")
     ],
-    batch: Annotated[int | None, option("--batch", metavar="ID", help="The batch; the open one.")] = None,
+    batch: BatchNumber = None,
     reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
@@ -172,9 +167,7 @@ def arrived(
     values of the results: say it before these are looked at. `tell --as-arrived` says it of the results in a file.
     """
     with changing(store, as_json) as x:
-        number = x.open_batch if batch is None else batch
-        if number is None:
-            raise InputError("no batch is open, so that no results are awaited")
+        number = _awaited(x, batch)
         if len(arm) != len(count):
             raise InputError(f"{counted(len(arm), '--arm')} and {counted(len(count), '--count')}; give one for each")
         counts = x.expected()
@@ -202,7 +195,7 @@ def withdraw(
             "by martingale elimination).",
         ),
     ] = False,
-    dry_run: Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Never ask for these arms again, and drop items.
@@ -214,15 +207,11 @@ def withdraw(
     """
     if not arms and not item:
         raise InputError("give the arms to withdraw, or --item, the items to drop")
-    with open_store(store) as x, x.together(dry_run=dry_run):
+    with open_store(store) as x, trying(x, as_json, dry_run):
         if item:
             x.drop_item([item_index(x, label) for label in item], reason=reason, set_aside=set_aside, anyway=anyway)
         if arms:
             x.withdraw([arm_index(x, label) for label in arms], reason=reason, anyway=anyway)
-        document = state_document(x)
-    if dry_run:
-        say("nothing was written; this is how it would stand")
-    respond(as_json, document | {"dry_run": dry_run}, lambda: show_state(document))
 
 
 def join(
@@ -260,7 +249,7 @@ def join(
         ),
     ] = None,
     reason: Reason = "",
-    dry_run: Annotated[bool, option("--dry-run", help="Show how it would stand, and write nothing.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask about more items from now on.
@@ -281,7 +270,7 @@ def join(
         raise InputError(f"{counted(len(item), '--item')} and {counted(len(rows), '--vector')}; give one for each")
     if not variant and (noise_variance is not None or reward_range is not None):
         raise InputError("--noise-variance and --reward-range are for a --variant; an item has no noise")
-    with open_store(store) as x, x.together(dry_run=dry_run):
+    with open_store(store) as x, trying(x, as_json, dry_run):
         if rows:
             x.join_item(rows, names=item or None, reason=reason)
         for name in variant or ():
@@ -289,10 +278,14 @@ def join(
                 raise InputError(f"the arms have no names; the new one is {x.n_arms} (--variant {x.n_arms})")
             called = None if x.arm_names is None else name
             x.join_variant(called, noise_variance=noise_variance, reward_range=reward_range, reason=reason)
-        document = state_document(x)
-    if dry_run:
-        say("nothing was written; this is how it would stand")
-    respond(as_json, document | {"dry_run": dry_run}, lambda: show_state(document))
+
+
+def _awaited(x: Experiment, batch: int | None) -> int:
+    """The batch that was named, or the open one."""
+    number = x.open_batch if batch is None else batch
+    if number is None:
+        raise InputError("no batch is open, so that no results are awaited")
+    return number
 
 
 # Rows of one event: an event of a million rows would be read as slowly as it was written.

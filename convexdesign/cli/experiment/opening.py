@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from convexdesign.cli.arguments import option
-from convexdesign.cli.output import counted, print_line, printable, respond
+from convexdesign.cli.output import counted, print_line, printable, respond, say
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "show_state",
     "some",
     "state_document",
+    "trying",
 ]
 
 STORE = {"metavar": "FILE", "envvar": "CONVEXDESIGN_STORE", "show_default": False}
@@ -54,6 +55,17 @@ def changing(path: Path, as_json: bool) -> Iterator[Experiment]:
     respond(as_json, document, lambda: show_state(document))
 
 
+@contextmanager
+def trying(x: Experiment, as_json: bool, dry_run: bool) -> Iterator[None]:
+    """An experiment changed all at once, and not at all in a dry run; the state that it is then in, or would be, is shown."""
+    with x.together(dry_run=dry_run):
+        yield
+        document = state_document(x)
+    if dry_run:
+        say("nothing was written; this is how it would stand")
+    respond(as_json, document | {"dry_run": dry_run}, lambda: show_state(document))
+
+
 def labels(names: Sequence[str] | None, n: int) -> list[str]:
     """What arms or items are called: by name where names are unique, else by index from 0; never by both."""
     if names is not None and len(set(names)) == len(names):
@@ -63,17 +75,17 @@ def labels(names: Sequence[str] | None, n: int) -> list[str]:
 
 def arm_index(x: Experiment, label: str) -> int:
     """The index of an arm called so; InputError where there is none."""
-    called = labels(x.arm_names, x.n_arms)
-    if label not in called:
-        raise InputError(f"arm {label!r} is unknown; the arms are {some(called)}")
-    return called.index(label)
+    return _index("arm", label, labels(x.arm_names, x.n_arms))
 
 
 def item_index(x: Experiment, label: str) -> int:
     """The index of an item called so; InputError where there is none."""
-    called = labels(x.item_names, x.n_items)
+    return _index("item", label, labels(x.item_names, x.n_items))
+
+
+def _index(noun: str, label: str, called: list[str]) -> int:
     if label not in called:
-        raise InputError(f"item {label!r} is unknown; the items are {some(called)}")
+        raise InputError(f"{noun} {label!r} is unknown; the {noun}s are {some(called)}")
     return called.index(label)
 
 
