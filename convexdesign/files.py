@@ -62,16 +62,16 @@ def check_regular(path: Path, what: str, most: int | None) -> None:
         raise InputError(_too_large(path, found.st_size, most))
 
 
-def read_regular(path: Path, what: str, most: int = MAX_TEXT_BYTES) -> bytes:
-    """The content of a regular file of at most so many bytes; InputError otherwise."""
-    check_regular(path, what, most)
+def read_regular(path: Path, what: str) -> bytes:
+    """The content of a regular file of text that is not too large; InputError otherwise."""
+    check_regular(path, what, MAX_TEXT_BYTES)
     try:
         with path.open("rb") as file:
-            data = file.read(most + 1)
+            data = file.read(MAX_TEXT_BYTES + 1)
     except OSError as error:
         raise InputError(f"{short(path)} cannot be read: {error.strerror or error}") from None
-    if len(data) > most:  # some files of the system say that they are empty
-        raise InputError(_too_large(path, len(data), most))
+    if len(data) > MAX_TEXT_BYTES:  # some files of the system say that they are empty
+        raise InputError(_too_large(path, len(data), MAX_TEXT_BYTES))
     return data
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,11 +32,14 @@ def check_writable(path: Path | None, option: str) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[IO[str]]:
-    """A file of text that appears under its name, or replaces what was there, when it is complete.
+def writing(path: Path | None) -> Iterator[IO[str]]:
+    """A file of text that appears under its name, or replaces what was there, when it is complete; None: standard output.
 
     Devices and pipes are written to as they are.
     """
+    if path is None:
+        yield sys.stdout
+        return
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as file:
             yield file

@@ -22,7 +22,6 @@ __all__ = [
     "problem_document",
     "show_design",
     "show_exact",
-    "value_name",
     "verdict",
     "write_per_arm",
 ]
@@ -104,7 +103,7 @@ def show_design(design: Design, rounded: ExactDesign | None = None) -> None:
     print_line()
     if design.rank_note:
         print_line(f"{'rank':<16} {design.rank_note.removeprefix('rank ')}")
-    print_line(f"{value_name(problem):<16} {design.value:.8g}")
+    print_line(f"{problem.criterion.value_name:<16} {design.value:.8g}")
     print_line(f"{bound:<16} {design.bound:.8g}")
     print_line(f"{'gap':<16} {verdict(design)}")
     print_line(f"{'method':<16} {method_line(design)}")
@@ -131,7 +130,7 @@ def show_design(design: Design, rounded: ExactDesign | None = None) -> None:
 
 def show_exact(exact: ExactDesign) -> None:
     """How good whole-number counts are, for a reader."""
-    name = value_name(exact.problem)
+    name = exact.problem.criterion.value_name
     print_line(f"{'counts':<16} {counted(exact.total, 'measurement')} by {exact.method}")
     if name == "max variance":
         print_line(f"{'with counts':<16} {exact.max_variance:.8g}: the max variance after all measurements")
@@ -160,11 +159,6 @@ def show_exact(exact: ExactDesign) -> None:
 def weight_text(weight: float) -> str:
     """Six decimals, and the power of ten where those would read as zero."""
     return f"{weight:.6f}" if weight >= 5e-7 or weight == 0 else f"{weight:.0e}"
-
-
-def value_name(problem: DesignProblem) -> str:
-    """What the value is, in one or two words."""
-    return problem.criterion.value_name
 
 
 def verdict(design: Design) -> str:

@@ -16,7 +16,6 @@ from convexdesign.cli.report import (
     design_document,
     exact_document,
     show_exact,
-    value_name,
     verdict,
     write_per_arm,
 )
@@ -227,7 +226,7 @@ def show(design: Design, exact: ExactDesign) -> None:
     problem = design.problem
     print_line(f"{problem.kind}: {counted(problem.n_arms, 'arm')} in {counted(problem.arms.d, 'dimension')}")
     print_line()
-    print_line(f"{'proportions':<16} {value_name(problem)} {design.value:.8g}, gap {verdict(design)}")
+    print_line(f"{'proportions':<16} {problem.criterion.value_name} {design.value:.8g}, gap {verdict(design)}")
     show_exact(exact)
     print_line()
     order = exact.support[(-exact.counts[exact.support]).argsort(kind="stable")]

@@ -93,7 +93,7 @@ def verify(
     if tol is not None and not tol > 0:
         raise InputError(f"--tol {tol:g} must be positive")
     check_picture(plot)
-    check_picture(diagnostics_plot)
+    check_picture(diagnostics_plot, "--diagnostics-plot")
     precision = precision or diagnostics_plot is not None
     if runs is not None and is_over_region(stated):
         if replace(judged, match_tol=1e-6) != JudgedDesign():

@@ -265,12 +265,12 @@ class CovarianceCriterion(MatrixCriterion):
         return span((N.T @ self.L).T, float(np.linalg.norm(self.L, 2)))
 
 
-def information(arms: Floats, counts: NDArray[Any]) -> Floats:
-    """sum_i n_i u_i u_i' for rows (n, r) or groups of rows (n, k, r); counts or weights (n,)."""
+def information(arms: Floats, counts: NDArray[Any], prior: Floats | None = None) -> Floats:
+    """prior + sum_i n_i u_i u_i' for rows (n, r) or groups of rows (n, k, r); counts or weights (n,)."""
     used = np.flatnonzero(counts != 0)
     U = arms[used]
     M: Floats = (stacked(U) * spread(counts[used], U)[:, None]).T @ stacked(U)
-    return M
+    return M if prior is None else M + prior
 
 
 def inverse_factor(M: Floats) -> Floats | None:

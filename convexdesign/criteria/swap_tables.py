@@ -57,9 +57,7 @@ def swap_table(
     arms: Floats, counts: Counts | Floats, criterion: MatrixCriterion, prior: Floats | None = None
 ) -> SwapTable | None:
     """The table of a design: arms (k, r) or groups (k, l, r), counts (k,), prior (r, r); None where it is singular."""
-    M = information(arms, counts)
-    if prior is not None:
-        M = M + prior
+    M = information(arms, counts, prior)
     F = inverse_factor(M)
     return None if F is None else criterion.swap_table(arms, M, F)
 

@@ -255,9 +255,9 @@ def _text(*numbers: float) -> str:
     return ",".join(repr(x).removesuffix(".0") for x in numbers)
 
 
-def _around(n: int, radius: float = 1.0) -> tuple[Point, ...]:
+def _around(n: int) -> tuple[Point, ...]:
     angles = [2 * math.pi * k / n for k in range(n)]
-    return tuple((round(radius * math.cos(a), 3), round(radius * math.sin(a), 3)) for a in angles)
+    return tuple((round(math.cos(a), 3), round(math.sin(a), 3)) for a in angles)
 
 
 _THREE = State()

@@ -19,7 +19,7 @@ import numpy as np
 from convexdesign.identification import complexity
 from convexdesign.instances import soare
 from convexdesign.reproduce.contenders import arguments, simulated
-from convexdesign.reproduce.oracle_figure import HETEROSKEDASTIC, HOMOSKEDASTIC, oracle_allocations
+from convexdesign.reproduce.oracle_figure import HETEROSKEDASTIC, HOMOSKEDASTIC, files_in, oracle_allocations, sheet
 from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
@@ -107,20 +107,14 @@ def run(
     The last has every run, written as it comes. quick: at most 4 replications at two values of kappa. Returns the paths.
     """
     from convexdesign.plotting import plot_allocation
-    from convexdesign.plotting.canvas import require_matplotlib
 
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    names = ("figure-1.png", "figure-1-designs.csv", "figure-1-oracles.csv", "figure-1.csv", "figure-1-runs.csv")
-    paths = [target / name for name in names]
+    tables = ("figure-1-designs.csv", "figure-1-oracles.csv", "figure-1.csv", "figure-1-runs.csv")
+    paths = files_in(output_dir, "figure-1.png", *tables)
     designs, lines = oracle_allocations(soare(kappa=20.0), NAMES), oracle_samples()
     kappas = QUICK_SIMULATED if quick else SIMULATED
     number = min(replications, 4) if quick else replications
     points = simulated_samples(kappas, number, seed, jobs, progress, paths[4])
-    figure = Figure(figsize=(15, 4.2), dpi=150, layout="constrained")
+    figure = sheet(15, 4.2)
     axes = figure.subplots(1, 3)
     for ax, letter, label in zip(axes, "ab", (HETEROSKEDASTIC, HOMOSKEDASTIC)):
         title = f"({letter}) {label}, kappa = 20"

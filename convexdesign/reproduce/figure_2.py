@@ -29,6 +29,7 @@ from convexdesign.estimation import (
 )
 from convexdesign.estimation.asktell import AskTell
 from convexdesign.features import phi
+from convexdesign.reproduce.oracle_figure import files_in, sheet
 from convexdesign.simulation import LinearEnvironment, replication_seed, run_replications, simulate
 from convexdesign.simulation.saving import SavedRows
 
@@ -145,20 +146,13 @@ def run(
     The last says in words where HEAD does not beat both rivals. quick: at most 4 repetitions of three points a panel,
     in a few seconds. Returns the paths written.
     """
-    from convexdesign.plotting.canvas import require_matplotlib
-
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = [target / name for name in ("figure-2.png", "figure-2.csv", "figure-2-summary.csv", "figure-2.md")]
+    paths = files_in(output_dir, "figure-2.png", "figure-2.csv", "figure-2-summary.csv", "figure-2.md")
     if quick:
         small: dict[str, Any] = {"budgets": QUICK_BUDGETS, "dimensions": QUICK_DIMENSIONS}
         data = figure_2_data(min(replications, QUICK_REPLICATIONS), seed, jobs, progress, **small, save=paths[1])
     else:
         data = figure_2_data(replications, seed, jobs, progress, save=paths[1])
-    figure = Figure(figsize=(10, 3.9), dpi=150, layout="constrained")
+    figure = sheet(10, 3.9)
     axes = figure.subplots(1, 2)
     for panel, ax in zip("ab", axes):
         fixed = "d = 15" if panel == "a" else f"{data.budget.max():,} pulls"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexdesign.reproduce.contenders import EXPERIMENTS, instance_sharp_bound, simulated
+from convexdesign.reproduce.oracle_figure import files_in, sheet
 from convexdesign.simulation.saving import SavedRows
 
 if TYPE_CHECKING:
@@ -91,16 +92,9 @@ def run(
     progress: bool = True,
 ) -> list[Path]:
     """Write figure-3.png, figure-3.csv (every run) and figure-3-summary.csv; the paths. quick: at most 2 replications."""
-    from convexdesign.plotting.canvas import require_matplotlib
-
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    target = Path(output_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    paths = [target / name for name in ("figure-3.png", "figure-3.csv", "figure-3-summary.csv")]
+    paths = files_in(output_dir, "figure-3.png", "figure-3.csv", "figure-3-summary.csv")
     _, table = figure_3_data(min(replications, 2) if quick else replications, seed, jobs, progress, paths[1])
-    figure = Figure(figsize=(7, 8), dpi=150, layout="constrained")
+    figure = sheet(7, 8)
     for experiment, ax in zip(EXPERIMENTS, figure.subplots(3, 1)):
         draw_samples(table, experiment, ax)
     figure.savefig(paths[0])

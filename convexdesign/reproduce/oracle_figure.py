@@ -1,4 +1,4 @@
-"""What figures 4 to 6 share: the two oracle allocations of an instance, side by side."""
+"""What figures share: their files, the sheet to draw on; and of figures 4 to 6 the two oracle allocations of an instance."""
 
 from __future__ import annotations
 
@@ -13,12 +13,30 @@ from convexdesign.solving import solve
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from convexdesign.instances import Instance
 
-__all__ = ["oracle_allocations", "oracle_figure"]
+__all__ = ["files_in", "oracle_allocations", "oracle_figure", "sheet"]
 
 HETEROSKEDASTIC, HOMOSKEDASTIC = "heteroskedastic oracle", "homoskedastic oracle"
+
+
+def files_in(output_dir: str | Path, *names: str) -> list[Path]:
+    """The paths of the files of a figure, in a folder that is made where it is missing; needs matplotlib, and says so first."""
+    from convexdesign.plotting import require_matplotlib
+
+    require_matplotlib()
+    folder = Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [folder / name for name in names]
+
+
+def sheet(width: float, height: float) -> Figure:
+    """A figure of so many inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=150, layout="constrained")
 
 
 def oracle_allocations(instance: Instance, names: Sequence[str]) -> pd.DataFrame:
@@ -53,18 +71,13 @@ def oracle_figure(
         progress: bool = True,
     ) -> list[Path]:
         """Write figure-N.png and figure-N.csv (one row an arm). Nothing is random, so only output_dir matters."""
-        from convexdesign.plotting import plot_comparison, require_matplotlib
+        from convexdesign.plotting import plot_comparison
 
-        require_matplotlib()
-        from matplotlib.figure import Figure
-
-        target = Path(output_dir)
-        target.mkdir(parents=True, exist_ok=True)
-        paths = [target / f"figure-{number}.png", target / f"figure-{number}.csv"]
+        paths = files_in(output_dir, f"figure-{number}.png", f"figure-{number}.csv")
         table = oracle_allocations(make(), names)
         labels = [f"{arm}   (s² = {s2:.3g})" for arm, s2 in zip(table["arm"], table["noise_variance"])]
         designs = {label: table[label].to_numpy() for label in (HETEROSKEDASTIC, HOMOSKEDASTIC)}
-        figure = Figure(figsize=(9.5, 1.2 + 0.5 * len(labels)), dpi=150, layout="constrained")
+        figure = sheet(9.5, 1.2 + 0.5 * len(labels))
         plot_comparison(designs, labels, title=title, ax=figure.subplots())
         figure.savefig(paths[0])
         table.to_csv(paths[1], index=False)

@@ -19,7 +19,7 @@ from convexdesign.criteria.exchange import MatrixCriterion, information, inverse
 from convexdesign.criteria.swap_tables import ALL_PAIRS, SwapTable, swap_table
 from convexdesign.errors import InputError
 from convexdesign.rounding.cached_criterion import CachedCriterion
-from convexdesign.rounding.many_starts import Effort, Tell
+from convexdesign.rounding.many_starts import MOVES_PER_TABLE, PROGRESS, Effort, Tell, best_descent
 from convexdesign.rounding.optimal import prove_optimal
 from convexdesign.rounding.plans import Plans
 from convexdesign.rounding.ranged import on_range
@@ -30,10 +30,6 @@ from convexdesign.typing import Counts, Floats, Indices
 __all__ = ["round_inside", "search_inside", "spanning_plan"]
 
 
-# A move must lower what a plan is judged by by more than this share, which is rounding.
-PROGRESS = 1e-9
-# Tables are made anew after so many moves, lest rounding add up.
-MOVES_PER_TABLE = 40
 # First halves of double moves that are tried, and pairs that are looked at where each is dear.
 FIRST_HALVES = 24
 PAIRS = 400
@@ -61,7 +57,7 @@ def spanning_plan(
     U = as_groups(arms)
     gains, offsets = np.empty((0, len(arms))), np.empty(0)
     for _ in range(MENDING):
-        M = _information(arms, counts, prior)
+        M = information(arms, counts, prior)
         if np.isfinite(criterion.value(M)):
             return counts, True
         F = inverse_factor(M + RAISED * max(float(np.trace(M)), 1e-300) / r * np.eye(r))
@@ -80,7 +76,7 @@ def spanning_plan(
         if following is None or np.array_equal(following, counts):
             break
         counts = following
-    M = _information(arms, counts, prior)
+    M = information(arms, counts, prior)
     return counts, bool(np.isfinite(value_on_range(criterion, M)))
 
 
@@ -93,13 +89,12 @@ def search_inside(
     effort: Effort,
     *,
     polish: bool = True,
-    starts: list[Counts] | None = None,
     rng: np.random.Generator | None = None,
 ) -> Counts | None:
     """A plan (k,) that is judged well; None where no plan is found.
 
     arms (k, r) or groups (k, l, r), quotas (k,): N w_i, not whole; prior (r, r) TOTAL information held;
-    polish=False: the plan nearest to the proportions, mended only where it measures too little. starts: plans to begin with.
+    polish=False: the plan nearest to the proportions, mended only where it measures too little.
     Raises InputError where no plan is found that estimates what is asked.
     """
     rng = np.random.default_rng(0) if rng is None else rng
@@ -121,7 +116,7 @@ def search_inside(
         )
     if not polish:
         return counts
-    return _searched(U, [counts, *(starts or [])], quotas, inside, measured, held, effort, rng)
+    return _searched(U, counts, quotas, inside, measured, held, effort, rng)
 
 
 def round_inside(
@@ -157,17 +152,12 @@ def round_inside(
             arms, counts, plans.bounds, remembering, prior, rows=plans.all_rows, time_limit=left, tell=tell
         )
         counts, bound = proven.counts, proven.lower_bound
-    return RoundedDesign(counts, Method(method), _information(arms, counts, prior), criterion, bound)
-
-
-def _information(arms: Floats, counts: Counts, prior: Floats | None) -> Floats:
-    M = information(arms, counts)
-    return M if prior is None else M + prior
+    return RoundedDesign(counts, Method(method), information(arms, counts, prior), criterion, bound)
 
 
 def _searched(
     arms: Floats,
-    starts: list[Counts],
+    start: Counts,
     quotas: Floats,
     plans: Plans,
     criterion: MatrixCriterion,
@@ -175,27 +165,16 @@ def _searched(
     effort: Effort,
     rng: np.random.Generator,
 ) -> Counts:
-    """The best local optimum from the starts, random plans and kicks, until the effort is spent."""
-    best, best_worth = starts[0], np.inf
-    for counts in starts:
-        found, worth = _descended(arms, counts, plans, criterion, prior, effort)
-        if worth < best_worth:
-            best, best_worth = found, worth
-    futile = tried = 0
-    while futile < effort.patience and not effort.spent:
-        tried += 1
-        if tried % (KICKS_PER_START + 1) == 0:
-            drawn = nearest_plan(plans, quotas * rng.exponential(size=quotas.size), rng.exponential(size=quotas.size))
-            effort.spend(PROGRAM)
-            counts = best if drawn is None else drawn
-        else:
-            counts = _kicked(best, plans, rng)
-        found, worth = _descended(arms, counts, plans, criterion, prior, effort)
-        effort.told(best_worth)
-        futile += 1
-        if worth < best_worth * (1.0 - PROGRESS):
-            best, best_worth, futile = found, worth, 0
-    return best
+    """The best local optimum from the start, random plans and kicks, until the effort is spent."""
+
+    def drawn(tried: int, best: Counts) -> Counts:
+        if (tried + 1) % (KICKS_PER_START + 1):
+            return _kicked(best, plans, rng)
+        counts = nearest_plan(plans, quotas * rng.exponential(size=quotas.size), rng.exponential(size=quotas.size))
+        effort.spend(PROGRAM)
+        return best if counts is None else counts
+
+    return best_descent(start, lambda counts: _descended(arms, counts, plans, criterion, prior, effort), drawn, effort)
 
 
 def _kicked(counts: Counts, plans: Plans, rng: np.random.Generator) -> Counts:

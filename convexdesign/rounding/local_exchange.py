@@ -72,19 +72,14 @@ def exchange(
     enough = 1.0 - max(PROGRESS / bounds.total, LEAST_PROGRESS)
     best, best_value = _descend(arms, counts, bounds, criterion, prior, enough, max_moves)
     for _ in range(starts - 1):
-        trial, value = _descend(arms, _kick(best, bounds, rng), bounds, criterion, prior, enough, max_moves)
+        trial, value = _descend(arms, kicked(best, bounds, rng), bounds, criterion, prior, enough, max_moves)
         if value < best_value * enough:
             best, best_value = trial, value
     return best
 
 
-def _information(arms: Floats, counts: Counts, prior: Floats | None) -> Floats:
-    M = information(arms, counts)
-    return M if prior is None else M + prior
-
-
-def _kick(counts: Counts, bounds: Limits, rng: np.random.Generator) -> Counts:
-    """Move a few pulls at random between arms with room."""
+def kicked(counts: Counts, bounds: Limits, rng: np.random.Generator) -> Counts:
+    """The counts with a few pulls moved at random between arms with room."""
     out = counts.copy()
     for _ in range(1 + rng.poisson(1.0 + 0.15 * min(bounds.total, 40))):
         pulled = np.flatnonzero(out > bounds.lower)
@@ -106,7 +101,7 @@ def _descend(
 ) -> tuple[Counts, float]:
     """Best swaps one after another while each multiplies the criterion by less than `enough`."""
     counts = counts.copy()
-    M = _information(arms, counts, prior)
+    M = information(arms, counts, prior)
     value = criterion.value(M)
     for _ in range(max_moves):
         F = inverse_factor(M)

@@ -19,9 +19,10 @@ from convexdesign.arms.groups import are_groups, as_groups
 from convexdesign.criteria.exchange import MatrixCriterion, information, inverse_factor
 from convexdesign.criteria.swap_tables import ALL_PAIRS, swap_table
 from convexdesign.rounding.count_limits import Limits
+from convexdesign.rounding.local_exchange import kicked
 from convexdesign.typing import Counts, Floats
 
-__all__ = ["AMOUNTS", "Effort", "Tell", "search", "useful_arms"]
+__all__ = ["AMOUNTS", "MOVES_PER_TABLE", "PROGRESS", "Effort", "Tell", "best_descent", "search", "useful_arms"]
 
 
 # Work and patience of what effort is called.
@@ -75,36 +76,49 @@ class Effort:
 
 def search(
     arms: Floats,
-    starts: list[Counts],
+    start: Counts,
     bounds: Limits,
     criterion: MatrixCriterion,
     prior: Floats | None,
     effort: Effort,
     *,
-    least: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> Counts:
-    """Counts (k,) within the bounds whose criterion is no larger than that of any start (all within the bounds).
+    """Counts (k,) within the bounds whose criterion is no larger than that of the start, which is within them.
 
-    arms (k, r) or groups (k, l, r); prior (r, r) TOTAL information held. Ends when the effort is spent, after `patience`
-    descents without success, or at a value of `least`, below which no plan can be. rng: fixed by default.
+    arms (k, r) or groups (k, l, r); prior (r, r) TOTAL information held. rng: fixed by default.
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    best, best_value = starts[0], np.inf
-    for counts in starts:
-        found, value = _descended(arms, counts, bounds, criterion, prior, effort)
-        if value < best_value:
-            best, best_value = found, value
-    futile = tried = 0
     ridge = _ridge(arms, bounds.total, prior)
-    while futile < effort.patience and not effort.spent and best_value > least * (1.0 + PROGRESS):
+
+    def drawn(tried: int, best: Counts) -> Counts:
         k = tried % (2 * len(RANDOM_SHARES))
-        tried += 1
         if k % 2:
-            counts = _kicked(best, bounds, rng)
-        else:
-            counts = _started(arms, bounds, criterion, ridge, RANDOM_SHARES[k // 2], rng, effort)
-        found, value = _descended(arms, counts, bounds, criterion, prior, effort)
+            return kicked(best, bounds, rng)
+        return _started(arms, bounds, criterion, ridge, RANDOM_SHARES[k // 2], rng, effort)
+
+    return best_descent(start, lambda counts: _descended(arms, counts, bounds, criterion, prior, effort), drawn, effort)
+
+
+def best_descent(
+    start: Counts,
+    descended: Callable[[Counts], tuple[Counts, float]],
+    drawn: Callable[[int, Counts], Counts],
+    effort: Effort,
+) -> Counts:
+    """The best of the local optima that descents lead to, from the start and from others, or the start itself.
+
+    Ends when the effort is spent, or after `patience` descents without success. descended: from counts to a local optimum and
+    its value; drawn: the next start, from how many there were before it and the best counts so far.
+    """
+    best, best_value = start, np.inf
+    found, value = descended(start)
+    if value < best_value:
+        best, best_value = found, value
+    futile = tried = 0
+    while futile < effort.patience and not effort.spent:
+        found, value = descended(drawn(tried, best))
+        tried += 1
         effort.told(best_value)
         futile += 1
         if value < best_value * (1.0 - PROGRESS):
@@ -120,9 +134,8 @@ def useful_arms(
     1/phi(M) <= tr(G M) for every M, tight at the proportions w. A plan with a pull of arm i has at most
     tr(G M) = tr(G prior) + u_i'Gu_i + (N - 1) max_j u_j'Gu_j: where that is below 1/phi of the counts, the arm cannot help.
     """
-    M = information(arms, weights * (bounds.total / float(weights.sum())))
-    F = inverse_factor(M if prior is None else M + prior)
-    best = criterion.value(information(arms, counts) + (0.0 if prior is None else prior))
+    F = inverse_factor(information(arms, weights * (bounds.total / float(weights.sum())), prior))
+    best = criterion.value(information(arms, counts, prior))
     if F is None or not np.isfinite(best):
         return bounds
     G = criterion.cuts(F, 1)[0]
@@ -215,15 +228,3 @@ def _started(
         gain = gain - K * K
         effort.spend(4.0 * arms.size + 2e4)
     return counts
-
-
-def _kicked(counts: Counts, bounds: Limits, rng: np.random.Generator) -> Counts:
-    """A few pulls moved at random between arms with room."""
-    out = counts.copy()
-    for _ in range(1 + rng.poisson(1.0 + 0.15 * min(bounds.total, 40))):
-        pulled = np.flatnonzero(out > bounds.lower)
-        if not pulled.size:
-            break
-        out[rng.choice(pulled)] -= 1
-        out[rng.choice(np.flatnonzero(out < bounds.upper))] += 1
-    return out

@@ -232,8 +232,7 @@ class _Search:
         return self.best * (1.0 + self.tol) * (1.0 - 2 * ROUNDING)
 
     def information(self, counts: Floats | Counts) -> Floats:
-        M = information(self.arms, counts)
-        return M if self.prior is None else M + self.prior
+        return information(self.arms, counts, self.prior)
 
     def offer(self, counts: Counts) -> None:
         """Take counts as the incumbent when they are allowed and better, and cut at them."""

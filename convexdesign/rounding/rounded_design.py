@@ -236,15 +236,14 @@ def _cheap(
         return best
     plain = criterion.criterion if isinstance(criterion, CachedCriterion) and not criterion.lists_targets else criterion
     useful = useful_arms(arms, weights, best.counts, bounds, plain, prior)
-    counts = search(arms, [best.counts], useful, plain, prior, effort, rng=rng)
+    counts = search(arms, best.counts, useful, plain, prior, effort, rng=rng)
     return min(best, _whole(arms, counts, criterion, prior, Method.EXCHANGE), key=lambda whole: whole.value)
 
 
 def _whole(
     arms: Floats, counts: Counts, criterion: MatrixCriterion, prior: Floats | None, method: Method
 ) -> RoundedDesign:
-    M = information(arms, counts)
-    return RoundedDesign(counts, method, M if prior is None else M + prior, criterion)
+    return RoundedDesign(counts, method, information(arms, counts, prior), criterion)
 
 
 def _apportioned(weights: Floats, bounds: Limits, spanning: NDArray[np.intp]) -> Counts:
@@ -262,19 +261,14 @@ def _trim(arms: Floats, weights: Floats, bounds: Limits, criterion: MatrixCriter
     if not np.any(tiny & (weights > 0)):
         return weights
     share = None if prior is None else prior / bounds.total
-    before = _value_on_range(arms, weights, criterion, share)
+    before = value_on_range(criterion, information(arms, weights, share))
     for level in (0.1, 1e-3):
         heavy = np.where(weights * bounds.total >= level, weights, 0.0)
         if heavy.any() and np.any(heavy != weights):
             heavy /= heavy.sum()
-            if _value_on_range(arms, heavy, criterion, share) <= before * (1.0 + TRIM_LOSS):
+            if value_on_range(criterion, information(arms, heavy, share)) <= before * (1.0 + TRIM_LOSS):
                 return heavy
     return weights
-
-
-def _value_on_range(arms: Floats, weights: Floats, criterion: MatrixCriterion, prior: Floats | None) -> float:
-    A = information(arms, weights)
-    return value_on_range(criterion, A if prior is None else A + prior)
 
 
 def _most_promising(
@@ -288,7 +282,7 @@ def _most_promising(
     def value(chosen: NDArray[np.intp]) -> float:
         shared = bounds.lower.astype(float)
         shared[chosen] += np.minimum(room / max(chosen.size, 1), bounds.upper[chosen] - bounds.lower[chosen])
-        return _value_on_range(arms, shared, criterion, prior)
+        return value_on_range(criterion, information(arms, shared, prior))
 
     sample = sets[:: -(-len(sets) // SETS_VALUED)]
     return sorted(sample, key=value)[:SETS_ROUNDED]

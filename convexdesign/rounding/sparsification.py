@@ -75,10 +75,7 @@ def fewer_points(lifted: Floats, weights: Floats) -> Floats:
 
 def lifted_points(U: Floats, w: Floats, prior: Floats | None) -> Floats:
     """Rows (svec(u u'), 1), in coordinates where the information of the design is the identity."""
-    A = information(U, w)
-    if prior is not None:
-        A = A + prior
-    lam, Q = np.linalg.eigh(A)
+    lam, Q = np.linalg.eigh(information(U, w, prior))
     Z = U @ (Q / np.sqrt(np.maximum(lam, lam[-1] * 1e-14)))
     rows, cols = np.triu_indices(U.shape[-1])
     scale = np.where(rows == cols, 1.0, np.sqrt(2.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -52,11 +51,8 @@ def export(
     with open_store(store, read_only=True) as x:
         events, called = x.events(), labels(x.arm_names, x.n_arms)
     write = _write_json if chosen == "json" else _write_csv
-    if output is None:
-        write(events, called, sys.stdout)
-    else:
-        with writing(output) as file:
-            write(events, called, file)
+    with writing(output) as file:
+        write(events, called, file)
 
 
 RESULTS = ("key", "batch", "arm", "count", "mean", "m2")
@@ -66,18 +62,11 @@ def _export_results(store: Path, output: Path | None, chosen: str) -> None:
     with open_store(store, read_only=True) as x:
         called = labels(x.arm_names, x.n_arms)
         rows = [(key, batch, called[arm], *rest) for key, batch, arm, *rest in x.results()]
-
-    def write(file: IO[str]) -> None:
+    with writing(output) as file:
         if chosen == "json":
             file.write(json.dumps({name: list(column) for name, column in zip(RESULTS, zip(*rows))}) + "\n")
         else:
             write_rows(file, RESULTS, ((*row[:4], *map(repr, row[4:])) for row in rows))
-
-    if output is None:
-        write(sys.stdout)
-    else:
-        with writing(output) as file:
-            write(file)
 
 
 def _write_json(events: list[Event], called: list[str], file: IO[str]) -> None:
