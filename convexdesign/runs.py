@@ -19,7 +19,7 @@ from convexdesign.typing import Counts
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["arms_of_runs", "blocks_of_runs", "counts_of_runs", "sheet_of"]
+__all__ = ["arms_of_runs", "blocks_of_runs", "sheet_of"]
 
 
 # Columns of a run sheet that are no factors.
@@ -91,11 +91,6 @@ def _blocks(problem: DesignProblem, settings: dict[str, Any], blocks: str | Arra
     if len(labels) != problem.n_arms:
         raise InputError(f"blocks has {len(labels)} entries; give one for each of the {problem.n_arms} arms")
     return labels
-
-
-def counts_of_runs(problem: DesignProblem, sheet: Any) -> Counts:
-    """How often each arm (n_arms,) is in a run sheet."""
-    return np.bincount(arms_of_runs(problem, sheet), minlength=problem.n_arms).astype(np.int64)
 
 
 def arms_of_runs(problem: DesignProblem, sheet: Any) -> list[int]:
