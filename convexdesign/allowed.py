@@ -103,10 +103,10 @@ class Allowed:
             least, most, rows = np.append(least, 0), np.append(most, total), rows.with_slack_arm()
         return broken_for_least(Plans(Limits(total, least, most), rows, None, slack))
 
-    def plans(self) -> Plans | None:
-        """The plans with as many measurements as asked for; None where limits of single counts exclude all."""
-        total = self.largest_total()
-        slack = self.n is None
+    def plans(self, n: int | None = None) -> Plans | None:
+        """The plans with n measurements, by default as many as asked for; None where limits of single counts exclude all."""
+        total = self.largest_total() if n is None else n
+        slack = self.n is None and n is None
         W, k = self.problem.weight_set, self.problem.n_arms
         lower, upper = self.least, np.minimum(self.most, total)
         shares = None

@@ -7,7 +7,7 @@ a function has one check and one message for what is no number and what is out o
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -28,6 +28,7 @@ __all__ = [
     "generator",
     "instance",
     "is_one_of",
+    "nearest",
     "numeric",
     "positive",
     "probability",
@@ -116,6 +117,13 @@ def probability(value: Any, what: str = "delta") -> float:
 def is_one_of(value: Any, choices: Sequence[Any]) -> bool:
     """Whether the value is text (or None) and one of the choices; arrays compare with nothing."""
     return (value is None or isinstance(value, str)) and value in choices
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str | None:
+    """The one of the known names that may have been meant, if any is like the wrong one."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(wrong, list(known), 1)), None)
 
 
 def choice(value: Any, choices: Sequence[Any], what: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.arguments import flag, is_one_of, positive, real, shown, whole, whole_at_least
+from convexdesign.arguments import flag, is_one_of, nearest, positive, real, shown, whole, whole_at_least
 from convexdesign.criteria import TABLE, CriterionOracle, oracle_of
 from convexdesign.deprecation import once_positional
 from convexdesign.design import Design
@@ -330,10 +330,8 @@ def _check_limits(tol: float, max_iter: int | None, time_limit: float | None) ->
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if not is_one_of(value, choices):
-        import difflib
-
-        close = difflib.get_close_matches(shown(value).strip("'"), choices, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        close = nearest(shown(value).strip("'"), choices)
+        hint = "" if close is None else f"; did you mean {close!r}?"
         raise InputError(f"{name} is {shown(value)}; choose one of {', '.join(choices)}{hint}")
 
 

@@ -11,22 +11,19 @@ failures, and so is taking longer than SECONDS.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import io
-import itertools
 import os
 import random
 import sys
 import tempfile
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +31,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import scipy.sparse
-from counting import kept_parts, markdown, shown, unfinished
-from fuzz_readers import Outcome, TooLongError, limited
+from counting import markdown
+from fuzz_readers import Outcome, TooLongError, command, fuzz, limited
 
 import convexdesign as cd
 
@@ -559,28 +556,10 @@ def judge_all(numbers: range, seed: int) -> list[tuple[int, Outcome]]:
 
 def run(output_dir: str | None, count: int = COUNT, seed: int = 0, jobs: int = 1) -> list[dict[str, Any]]:
     """Judge so many calls and write fuzz-calls.csv and its page; one row a function, whose column failed must be zero."""
-    import joblib
     from fuzz_calls import judge_all as part_of  # by name, so that processes share nothing
 
-    numbers = [range(start, min(start + 500, count)) for start in range(0, count, 500)]
-    done = kept_parts((joblib.delayed(part_of)(some, seed) for some in numbers), jobs)
-    outcomes = list(itertools.chain.from_iterable(shown(done, len(numbers), "calls, by 500")))
-    for number, outcome in [pair for pair in outcomes if pair[1].verdict == "failed"][:20]:
-        print(f"call {number}, {outcome.reader}: {outcome.kind}\n{outcome.detail}", file=sys.stderr)
-    tally = Counter((outcome.reader, outcome.verdict) for _, outcome in outcomes)
-    rows = [
-        {"function": name, "calls": sum(tally[name, verdict] for verdict in ("answered", "refused", "failed"))}
-        | {verdict: tally[name, verdict] for verdict in ("answered", "refused", "failed")}
-        for name in sorted(calls())
-    ]
-    frame = pd.DataFrame(rows)
-    print(markdown(frame))
-    if output_dir is not None:
-        folder = Path(output_dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(folder / "fuzz-calls.csv", index=False)
-        (folder / "fuzz-calls.md").write_text(page(frame, count, seed), encoding="utf-8")
-    return rows
+    heads, pages = ("function", "calls", "answered"), partial(page, count=count, seed=seed)
+    return fuzz("fuzz-calls", heads, sorted(calls()), part_of, pages, output_dir, count, seed, jobs)
 
 
 def page(frame: pd.DataFrame, count: int, seed: int) -> str:
@@ -599,20 +578,11 @@ Written by `python validation/fuzz_calls.py docs/validation --count {count} --se
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Call every public function with wrong arguments.")
-    parser.add_argument("output_dir", nargs="?")
-    parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", type=int, help="One call again.")
-    options = parser.parse_args()
-    if options.only is not None:
-        outcome = judge(options.only, options.seed)
-        print(*call_of(options.only, options.seed), outcome.verdict, outcome.kind, outcome.detail, sep="\n")
-        return int(outcome.verdict == "failed")
-    with unfinished(options.output_dir, "fuzz_calls", options.count, options.seed):
-        rows = run(options.output_dir, options.count, options.seed, options.jobs)
-    return int(any(row["failed"] for row in rows))
+    def one(number: int, seed: int) -> Outcome:
+        print(*call_of(number, seed), sep="\n")
+        return judge(number, seed)
+
+    return command("Call every public function with wrong arguments.", "fuzz_calls", COUNT, run, one)
 
 
 if __name__ == "__main__":

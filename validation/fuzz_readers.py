@@ -23,17 +23,17 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from counting import kept_parts, markdown, shown, unfinished
+from counting import kept_parts, markdown, shown, unfinished, written
 
 import convexdesign as cd
 
@@ -477,30 +477,75 @@ def judge_all(numbers: range, seed: int) -> list[tuple[int, Outcome]]:
         return [(number, judge(number, seed, Path(folder))) for number in numbers]
 
 
-def run(output_dir: str | None, count: int = COUNT, seed: int = 0, jobs: int = 1) -> list[dict[str, Any]]:
-    """Judge so many inputs and write fuzz-readers.csv and its page; one row a reader, whose column failed must be zero."""
-    import joblib
-    from fuzz_readers import judge_part as part_of  # by name, so that processes share nothing
+def fuzz(
+    name: str,
+    heads: tuple[str, str, str],
+    names: Iterable[str],
+    part: Callable[[range, int], list[tuple[int, Outcome]]],
+    page: Callable[[pd.DataFrame], str],
+    output_dir: str | None,
+    count: int,
+    seed: int,
+    jobs: int,
+) -> list[dict[str, Any]]:
+    """Judge so many inputs and write NAME.csv and its page; one row for each of the names, whose column failed must be zero.
 
+    heads: what rows are of, what is counted, and what is said of inputs that pass, as in ("reader", "inputs", "read").
+    """
+    import joblib
+
+    who, what, passed = heads
     numbers = [range(start, min(start + 500, count)) for start in range(0, count, 500)]
-    done = kept_parts((joblib.delayed(judge_all if jobs == 1 else part_of)(some, seed) for some in numbers), jobs)
-    outcomes = list(itertools.chain.from_iterable(shown(done, len(numbers), "inputs, by 500")))
+    done = kept_parts((joblib.delayed(part)(some, seed) for some in numbers), jobs)
+    outcomes = list(itertools.chain.from_iterable(shown(done, len(numbers), f"{what}, by 500")))
     for number, outcome in [pair for pair in outcomes if pair[1].verdict == "failed"][:20]:
-        print(f"input {number}, {outcome.reader}: {outcome.kind}\n{outcome.detail}", file=sys.stderr)
-    tally = Counter((outcome.reader, outcome.verdict) for _, outcome in outcomes)
+        print(f"{what} {number}, {outcome.reader}: {outcome.kind}\n{outcome.detail}", file=sys.stderr)
+    tally, verdicts = (
+        Counter((outcome.reader, outcome.verdict) for _, outcome in outcomes),
+        (passed, "refused", "failed"),
+    )
     rows = [
-        {"reader": name, "inputs": sum(tally[name, verdict] for verdict in ("read", "refused", "failed"))}
-        | {verdict: tally[name, verdict] for verdict in ("read", "refused", "failed")}
-        for name in READERS
+        {who: one, what: sum(tally[one, verdict] for verdict in verdicts)}
+        | {verdict: tally[one, verdict] for verdict in verdicts}
+        for one in names
     ]
     frame = pd.DataFrame(rows)
     print(markdown(frame))
     if output_dir is not None:
-        folder = Path(output_dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(folder / "fuzz-readers.csv", index=False)
-        (folder / "fuzz-readers.md").write_text(page(frame, count, seed), encoding="utf-8")
+        written(output_dir, name, [frame], page)
     return rows
+
+
+def command(
+    description: str,
+    name: str,
+    count: int,
+    run: Callable[..., list[dict[str, Any]]],
+    one: Callable[[int, int], Outcome],
+) -> int:
+    """The command line of such a program: all inputs, or one again, told by its number and the seed; what the shell is told."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("output_dir", nargs="?")
+    parser.add_argument("--count", type=int, default=count)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", type=int, help="One input again.")
+    options = parser.parse_args()
+    if options.only is not None:
+        outcome = one(options.only, options.seed)
+        print(outcome.verdict, outcome.kind, outcome.detail, sep="\n")
+        return int(outcome.verdict == "failed")
+    with unfinished(options.output_dir, name, options.count, options.seed):
+        rows = run(options.output_dir, options.count, options.seed, options.jobs)
+    return int(any(row["failed"] for row in rows))
+
+
+def run(output_dir: str | None, count: int = COUNT, seed: int = 0, jobs: int = 1) -> list[dict[str, Any]]:
+    """Judge so many inputs and write fuzz-readers.csv and its page; one row a reader, whose column failed must be zero."""
+    from fuzz_readers import judge_part as part_of  # by name, so that processes share nothing
+
+    part, pages = judge_all if jobs == 1 else part_of, partial(page, count=count, seed=seed)
+    return fuzz("fuzz-readers", ("reader", "inputs", "read"), READERS, part, pages, output_dir, count, seed, jobs)
 
 
 def page(frame: pd.DataFrame, count: int, seed: int) -> str:
@@ -520,21 +565,13 @@ Written by `python validation/fuzz_readers.py docs/validation --count {count} --
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Give every reader a share of a hundred thousand broken inputs.")
-    parser.add_argument("output_dir", nargs="?")
-    parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", type=int, help="One input again.")
-    options = parser.parse_args()
-    if options.only is not None:
-        ((_, outcome),) = judge_all(range(options.only, options.only + 1), options.seed)
-        print(input_of(options.only, options.seed)[1][:2000])
-        print(outcome.reader, outcome.verdict, outcome.kind, outcome.detail, sep="\n")
-        return int(outcome.verdict == "failed")
-    with unfinished(options.output_dir, "fuzz_readers", options.count, options.seed):
-        rows = run(options.output_dir, options.count, options.seed, options.jobs)
-    return int(any(row["failed"] for row in rows))
+    def one(number: int, seed: int) -> Outcome:
+        ((_, outcome),) = judge_all(range(number, number + 1), seed)
+        print(input_of(number, seed)[1][:2000], outcome.reader, sep="\n")
+        return outcome
+
+    what = "Give every reader a share of a hundred thousand broken inputs."
+    return command(what, "fuzz_readers", COUNT, run, one)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from convexdesign.arguments import nearest
 from convexdesign.cli.output import counted, say
 from convexdesign.errors import InputError
 from convexdesign.files import check_regular, is_file
@@ -284,10 +285,8 @@ def read_per_arm(
 def check_options(kind: str, given: dict[str, Any]) -> None:
     """InputError where the kind is unknown, lacks an option it needs, or was given one it does not take."""
     if kind not in KINDS:
-        from difflib import get_close_matches
-
-        close = get_close_matches(kind, list(KINDS), n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
+        close = nearest(kind, KINDS)
+        hint = "" if close is None else f"did you mean {close}? "
         raise InputError(f"--problem {kind} is unknown; {hint}The kinds are {', '.join(KINDS)}")
     needs, takes = ([flag(name) for name in names] for names in (KINDS[kind].needs, KINDS[kind].takes))
     options = [flag(name) for name in given]

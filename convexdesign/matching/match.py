@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from convexdesign.arguments import choice, real, shown
+from convexdesign.arguments import choice, nearest, real, shown
 from convexdesign.arms.read import LabelledVectors, read_rows, read_vector
 from convexdesign.arms.source import Arms
 from convexdesign.errors import InputError
@@ -232,10 +232,8 @@ def _by_name(rows: LabelledVectors, listing: Listing, labels: Sequence[str]) -> 
         where.setdefault(name, i)
     for row, label in enumerate(labels):
         if label not in where:
-            from difflib import get_close_matches
-
-            close = get_close_matches(label, list(where), n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the arms are {', '.join(list(where)[:NAMED])}, ..."
+            close = nearest(label, where)
+            hint = f"did you mean {close!r}?" if close else f"the arms are {', '.join(list(where)[:NAMED])}, ..."
             raise InputError(f"{listing.place(row)}: there is no arm {label!r}; {hint}")
     found = np.array([where[label] for label in labels], dtype=np.intp)
     if len(where) < rows.n:

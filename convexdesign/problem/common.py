@@ -10,7 +10,7 @@ from typing import Any, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from convexdesign.arguments import positive
+from convexdesign.arguments import nearest, positive
 from convexdesign.arms.labels import ARMS, default_names, in_order, order_of
 from convexdesign.arms.noise import Noise, per_planned, read_noise
 from convexdesign.arms.read import LabelledVectors, column_or_numbers, read_positive, read_rows, read_vector
@@ -112,11 +112,9 @@ def read_common(rows: LabelledVectors, common: Common) -> ReadCommon:
     """Check the common keywords against the arms; TypeError for a keyword that does not exist."""
     unknown = set(common) - set(Common.__annotations__)
     if unknown:
-        import difflib
-
         name = min(unknown)
-        close = difflib.get_close_matches(name, Common.__annotations__, 1)
-        raise TypeError(f"unexpected keyword {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        close = nearest(name, Common.__annotations__)
+        raise TypeError(f"unexpected keyword {name!r}" + ("" if close is None else f"; did you mean {close!r}?"))
     n = rows.n
     common = common | _without_labels(rows, common)  # type: ignore[assignment]
     costs = read_positive(common.get("costs"), "costs", n, COST_REMEDY)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convexdesign.arguments import to_path
+from convexdesign.arguments import nearest, to_path
 from convexdesign.errors import InputError
 from convexdesign.tables.dialect import read_text_table
 from convexdesign.tables.layout import Reading
@@ -132,10 +132,8 @@ def _positions(found: Sequence[str], names: Sequence[str] | None) -> NDArray[np.
     where = {str(name): i for i, name in enumerate(names)}
     unknown = next((name for name in found if name not in where), None)
     if unknown is not None:
-        from difflib import get_close_matches
-
-        close = get_close_matches(unknown, list(where), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"the arms are {', '.join(list(where)[:5])}, ..."
+        close = nearest(unknown, where)
+        hint = f"did you mean {close!r}?" if close else f"the arms are {', '.join(list(where)[:5])}, ..."
         raise InputError(f"there is no arm {unknown!r}; {hint}")
     return np.array([where[name] for name in found], dtype=np.int64)
 
