@@ -771,12 +771,13 @@ class Experiment(LogFollower):
         reason: str = "",
         dry_run: bool = False,
     ) -> ExperimentStatus:
-        """Ask about more items from now on: martingale elimination for the best arm takes them at any time.
+        """Ask about more items from now on: martingale elimination takes them at any time.
 
-        Bets on them begin with the batch that is asked for next; an experiment that has its answer goes on. The promise is
-        what it was if they joined whatever the rewards were; what it is for any other reason, `status` says. Arms can join
-        with them. Where variances are learned, each arm that joins adds to the probability of error what learning the variance
-        of one arm costs (Gaussian noise: delta/50 over the number of arms in the beginning); `status` says the sum.
+        Bets on them begin with the batch that is asked for next; an experiment that has its answer goes on. Best arm: the
+        promise is what it was if they joined whatever the rewards were; what it is for any other reason, `status` says. Level
+        sets: each adds delta divided by the number of items in the beginning, whatever the reason. Arms can join with them.
+        Where variances are learned, each arm that joins adds to the probability of error what learning the variance of one
+        arm costs (Gaussian noise: delta/50 over the number of arms in the beginning); `status` says the sum.
 
         Parameters
         ----------

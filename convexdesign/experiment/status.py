@@ -166,12 +166,13 @@ def guarantee(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> s
     if ledger.arrivals:
         provided.append("chance or a clock decided how many results came of each arm, and not their values")
     if ledger.dropped:
-        price = dropping_price(ledger, algorithm) * joining_price(ledger)
+        price = dropping_price(ledger, algorithm) * joining_price(ledger, algorithm)
         whatever = min(1.0, price * algorithm.error_probability)
         more = f" (dropped for whatever reason: with probability at most {whatever:.3g})" if price > 1 else ""
         provided.append(f"items were dropped whatever the rewards were{more}")
-    if ledger.joined:
-        whatever = min(1.0, joining_price(ledger) * dropping_price(ledger, algorithm) * algorithm.error_probability)
+    if ledger.joined and isinstance(algorithm.objective, BestArm):
+        price = joining_price(ledger, algorithm) * dropping_price(ledger, algorithm)
+        whatever = min(1.0, price * algorithm.error_probability)
         provided.append(
             f"items joined whatever the rewards were (joined for whatever reason: with probability at most {whatever:.3g})"
         )
@@ -199,9 +200,12 @@ def dropping_price(ledger: Ledger, algorithm: Identifier) -> int:
     return comb(len(algorithm.items), len(dropped)) if led else len(dropped) + 1
 
 
-def joining_price(ledger: Ledger) -> int:
-    """By what the probability of error is to be multiplied where items joined because of the rewards; section 10.18."""
-    return len(ledger.joined) + 1
+def joining_price(ledger: Ledger, algorithm: Identifier) -> int:
+    """By what the probability of error is to be multiplied where items joined because of the rewards; section 10.18.
+
+    1 for level sets, of whose promise those that joined are a part, for whatever reason.
+    """
+    return len(ledger.joined) + 1 if isinstance(algorithm.objective, BestArm) else 1
 
 
 def _promise(finished: dict[str, Any] | None, algorithm: Identifier) -> str:

@@ -511,9 +511,7 @@ class Identifier(Resumable):
         arms : array_like of int
             Arms that will join later.
         """
-        raise InputError(
-            f"items cannot join a {type(self).__name__}; martingale elimination for the best arm takes them"
-        )
+        raise self._takes_none()
 
     def join(self, items: ArrayLike, arms: ArrayLike = ()) -> None:
         """Take in items and arms that were held back, from the next batch on.
@@ -525,8 +523,12 @@ class Identifier(Resumable):
         arms : array_like of int
             Arms by theirs.
         """
-        raise InputError(
-            f"items cannot join a {type(self).__name__}; martingale elimination for the best arm takes them"
+        raise self._takes_none()
+
+    def _takes_none(self) -> InputError:
+        return InputError(
+            f"items cannot join a {type(self).__name__}: its rounds divide delta among the items of the beginning. Martingale "
+            "elimination takes them; here begin another experiment, with all items"
         )
 
     @property

@@ -176,21 +176,24 @@ class MartingaleElimination(Identifier):
         self._history = VarianceHistory(n)
         self._fit: CoordinateFit | None = None
         self._leader: int | None = None
-        # Items that join later, on which nothing is bet before.
+        # Items that join later, on which nothing is bet before; and of all items after how many rounds of evidence they did.
         self._waiting: Indices = np.empty(0, dtype=np.intp)
+        self._since: Indices = np.zeros(m, dtype=np.intp)
         # Items that led while a round was measured, in order, with the number of rounds of evidence before that.
         self._led: dict[int, int] = {}
         # Bets that item z is not the best, or that it is above; and that it is below.
         self._bets, self._below = self._new_bets(m), self._new_bets(m)
         # Of level sets: what part of all capital is bet on each item.
         self._capital = None if isinstance(self.objective, BestArm) else self._shared_capital()
+        # What items that joined have added to that capital, which is one in the beginning.
+        self._added = 0.0
         self._planner = Planner(self.evidence, self._threshold)
         self._play: tuple[tuple[bytes, bytes], Indices, RowSpace | None] | None = None
 
     @property
     def error_probability(self) -> float:
-        """What the answer is wrong with at most: delta, and what learning the variances of arms that joined adds to it."""
-        return self.delta + (self.delta_v - self._delta_learnt)
+        """What the answer is wrong with at most: delta, and what arms and a level set's items that joined add to it."""
+        return self.delta + (self.delta_v - self._delta_learnt) + self._added * self.delta_m
 
     @property
     def assumption(self) -> str:
@@ -310,7 +313,7 @@ class MartingaleElimination(Identifier):
     def _shared_capital(self) -> SharedCapital:
         group = self._items.group
         first = np.unique(group, return_index=True)
-        return SharedCapital(first[1][np.searchsorted(first[0], group)], self._items.zero)
+        return SharedCapital(first[1][np.searchsorted(first[0], group)], self._items.zero, self._waiting)
 
     def _wealth(self, shift: float = 0.0) -> Floats:
         """The log wealth (2, m) of the bets that items are above, and below."""
@@ -357,14 +360,12 @@ class MartingaleElimination(Identifier):
         arms : array_like of int
             Arms that will join later.
         """
-        if not isinstance(self.objective, BestArm) or self.epsilon > 0:
-            raise InputError(
-                "items join where the best arm is sought, with epsilon = 0; of a level set every item is a question by itself: "
-                "begin another experiment for new ones"
-            )
-        held = np.setdiff1d(arm_indices(items, len(self._items.values)), self._excluded)
-        self._waiting = held
+        self._waiting = held = np.unique(arm_indices(items, len(self._items.values)))
+        # Those that will be dropped as well: a level set's go on betting then, from when they join.
+        self._unasked = np.intersect1d(self._excluded, held)
         self._excluded, self.partition = np.union1d(self._excluded, held), self.partition.without(held)
+        if self._capital is not None:
+            self._capital = self._shared_capital()
         later = arm_indices(arms, self.n_arms)
         self.usable, self._arms_paid = np.setdiff1d(self.usable, later), self.n_arms - later.size
 
@@ -379,16 +380,23 @@ class MartingaleElimination(Identifier):
             Arms by theirs.
         """
         new, before = np.intersect1d(self._waiting, arm_indices(items, len(self._items.values))), self.in_play
+        asked = np.setdiff1d(new, self._unasked)
         self._waiting = np.setdiff1d(self._waiting, new)
-        self._excluded = np.setdiff1d(self._excluded, new)
-        known = self.partition
-        self.partition = ItemPartition(np.union1d(known.undecided, new), known.above, known.below)
-        self._status = self._planned = None
+        self._excluded = np.setdiff1d(self._excluded, asked)
+        self._since = self._since.copy()
+        self._since[new] = len(self.evidence.summaries)
+        self.partition = self.partition.with_more(self.objective.start(self._items), asked)
+        if self._capital is not None:
+            self._added += self._capital.join(new)
+            # What was dropped before, and is asked about again, may be decided already.
+            self.partition = self.partition if self._fit is None else self._judge(self._fit)
+        self._planned = None
         came = arm_indices(arms, self.n_arms)
         self.usable = np.union1d(self.usable, came)
         self.delta_v += came.size * self._delta_learnt / self._arms_paid
         if not np.array_equal(before, self.in_play):
             self._forget_designs()
+        self._status = self._found()
 
     @property
     def keeps_corrected(self) -> bool:
@@ -403,9 +411,13 @@ class MartingaleElimination(Identifier):
         start = self.objective.start(self._items)
         self.partition = start.without(self._excluded)
         self.partition = self._judge(fit)
-        self._status = AnswerStatus.IDENTIFIED if self._settled else None
-        if self.epsilon > 0 and self._status is None and self._good():
-            self._status = AnswerStatus.EPSILON_GOOD
+        self._status = self._found()
+
+    def _found(self) -> AnswerStatus | None:
+        """Whether what is known is an answer."""
+        if self._settled:
+            return AnswerStatus.IDENTIFIED
+        return AnswerStatus.EPSILON_GOOD if self.epsilon > 0 and self._good() else None
 
     def counts_refused(self, came: Counts) -> str | None:
         """Nothing is refused: bets hold for all numbers of results that chance decided.
@@ -462,14 +474,14 @@ class MartingaleElimination(Identifier):
     def _bet(self, summary: CoordinateFit) -> None:
         """Settle the bets of the round just measured, on directions fixed before its rewards."""
         objective, leader, group = self.objective, self._leader, self._items.group
+        active = np.ones(group.size, dtype=bool) if leader is None else group != group[leader]
+        active[self._waiting] = False
         if isinstance(objective, LevelSet):
-            self._bets.take(summary, self._coordinates, -objective.threshold)
-            self._below.take(summary, -self._coordinates, objective.threshold)
+            self._bets.take(summary, self._coordinates, -objective.threshold, active=active)
+            self._below.take(summary, -self._coordinates, objective.threshold, active=active)
             assert self._capital is not None
             self._capital.take(self._wealth(), self._threshold)
         elif leader is not None:
-            active = group != group[leader]
-            active[self._waiting] = False
             self._bets.take(summary, self._coordinates[leader] - self._coordinates, active=active)
 
     def _add_squares(self, observations: Observations) -> None:
@@ -558,8 +570,8 @@ class MartingaleElimination(Identifier):
         """No survivor beats the leader by more than epsilon.
 
         The hypothesis that some z does so is bet against by (leader - z)'theta + epsilon <= 0, in the rounds since the
-        leader first led. It is the j-th item ever to lead, known before those rounds, and gets delta_e/(j(j + 1)) of
-        delta_e = delta_m/2; these sum to delta_e. The other half pays for the items dropped before.
+        leader first led, and z was there. It is the j-th item ever to lead, known before those rounds, and gets
+        delta_e/(j(j + 1)) of delta_e = delta_m/2; these sum to delta_e. The other half pays for the items dropped before.
         """
         leader = self._leader
         if leader not in self._led:
@@ -567,9 +579,12 @@ class MartingaleElimination(Identifier):
         place = list(self._led).index(leader) + 1
         items, values, group = self.partition.undecided, self._items.values, self._items.group
         rivals = items[group[items] != group[leader]]
-        directions = values[leader] - values[rivals]
-        wealth = self.evidence.log_wealth(directions, self.epsilon, since=self._led[leader])
-        return bool(np.all(wealth >= np.log(place * (place + 1) / self._delta_epsilon)))
+        directions, since = values[leader] - values[rivals], np.maximum(self._since[rivals], self._led[leader])
+        enough = np.log(place * (place + 1) / self._delta_epsilon)
+        return all(
+            bool(np.all(self.evidence.log_wealth(directions[since == k], self.epsilon, since=k) >= enough))
+            for k in np.unique(since).tolist()
+        )
 
     def _good_level_set(self) -> bool:
         """No undecided item is more than epsilon on the other side of where its estimate puts it.
@@ -594,7 +609,8 @@ class MartingaleElimination(Identifier):
 
         Best arm: with probability at least 1 - a no best item is ever ruled out with confidence 1 - a or more, and no
         leader that is not best ever has that confidence. (Given several best items, the former holds for each.) Level
-        sets: with probability at least 1 - a no item is ever put on its wrong side with confidence 1 - a or more.
+        sets: with probability at least 1 - a no item is ever put on its wrong side with confidence 1 - a or more. (Ever:
+        since the last item joined.)
 
         Returns
         -------
@@ -613,7 +629,7 @@ class MartingaleElimination(Identifier):
         assert self._capital is not None
         above = self._likely_above()
         best = np.where(above, self._capital.best[0], self._capital.best[1])
-        p = np.minimum(1.0, self.delta_v + np.exp(-best))
+        p = np.minimum(1.0, self.delta_v + (1.0 + self._added) * np.exp(-best))
         p[self._items.zero] = 0.0
         p[self._excluded] = 0.0
         return Confidence(tuple(np.flatnonzero(above).tolist()), float(1.0 - p.max()), 1.0 - p)

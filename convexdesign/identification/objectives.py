@@ -67,6 +67,11 @@ class ItemPartition:
         left = (np.setdiff1d(side, items) for side in (self.undecided, self.above, self.below))
         return ItemPartition(*left)
 
+    def with_more(self, start: ItemPartition, items: Indices) -> ItemPartition:
+        """The partition with more items, of which is known what `start` knows."""
+        pairs = ((self.undecided, start.undecided), (self.above, start.above), (self.below, start.below))
+        return ItemPartition(*(np.union1d(now, np.intersect1d(begun, items)) for now, begun in pairs))
+
     def record(self) -> dict[str, Any]:
         """The partition as plain data."""
         return {"undecided": self.undecided.tolist(), "above": self.above.tolist(), "below": self.below.tolist()}

@@ -14,6 +14,11 @@ side with probability at most delta_m. A union bound, 1/m for each, is what this
 
 Bets lose little on their way, as their mixture is for the most part on sizes that are too small to lose. So the last
 items to be decided, which take most of the samples, have almost all of the capital that all had in the beginning.
+
+An item that joins later gets the same capital of 1/m for both of its bets, m the number of items in the beginning. One of
+them is wrong, and begins as a supermartingale when it joins; so with J that joined, for any reason, the total of wrong bets
+is a supermartingale but for what was added, (1 + J/m) in all, and some item is placed on its wrong side with probability at
+most (1 + J/m) delta_m.
 """
 
 from __future__ import annotations
@@ -29,18 +34,26 @@ __all__ = ["SharedCapital"]
 class SharedCapital:
     """The capital of both bets (2, m) on each of m items: units of bets, bought at the wealth that these had.
 
-    representative (m,): of each item the first of its copies. zero (m,): items that need no bets. `best` (2, m): the
-    largest logarithms of capital so far.
+    representative (m,): of each item the first of its copies. zero (m,): items that need no bets. later (m,): items that
+    are not there yet. `best` (2, m): the largest logarithms of capital so far.
     """
 
-    def __init__(self, representative: Indices, zero: NDArray[np.bool_]) -> None:
+    def __init__(self, representative: Indices, zero: NDArray[np.bool_], later: Indices) -> None:
         self.representative = representative
-        first = representative == np.arange(representative.size)
-        self.waiting: NDArray[np.bool_] = first & ~zero
+        self.bet_on: NDArray[np.bool_] = (representative == np.arange(representative.size)) & ~zero
+        self.waiting = self.bet_on.copy()
+        self.waiting[later] = False
         self.share = -float(np.log(max(int(np.count_nonzero(self.waiting)), 1)))
         self.log_units: Floats = np.full((2, representative.size), self.share)
         self.log_passed: Floats = np.full((2, representative.size), -np.inf)
         self.best: Floats = self.log_units
+
+    def join(self, items: Indices) -> float:
+        """Give items their capital, unless a copy has had it; what was added in all."""
+        new = items[self.bet_on[items]]
+        self.waiting = self.waiting.copy()
+        self.waiting[new] = True
+        return new.size * float(np.exp(self.share))
 
     def take(self, log_wealth: Floats, threshold: float) -> None:
         """Take in the log wealth (2, m) of the bets after a round; who reaches the threshold passes on what is left over."""

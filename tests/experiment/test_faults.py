@@ -25,10 +25,13 @@ def test_what_the_killed_left_unacknowledged_is_no_damage(tmp_path):
 
 
 def test_changes_are_there_as_a_whole_or_not_at_all(tmp_path):
-    """Killed in and after the writes with which a variant is dropped, and another joins."""
-    found = variants.killed_at_every_write(tmp_path, (3, 8))
-    assert found["kills"] == 4
-    assert (found["different"], found["problems"]) == (0, 0)
+    """Killed in and after the writes with which a variant is dropped, and another joins, a level set too."""
+    for threshold, write in ((None, 3), (0.4, 8)):
+        folder = tmp_path / str(threshold)
+        folder.mkdir()
+        found = variants.killed_at_every_write(folder, (write,), threshold)
+        assert found["kills"] == 2
+        assert (found["different"], found["problems"]) == (0, 0)
 
 
 def test_any_order_gives_the_same_state(tmp_path):

@@ -100,22 +100,33 @@ def test_arms_with_one_pull_or_without_a_bound_pay_for_the_upper_end():
 
 
 def test_capital_is_passed_on_and_wrong_bets_never_have_more_than_they_began_with():
-    """Exact: the wrong bets' total changes by their own growth alone, whoever is placed, rightly or wrongly."""
+    """Exact: the wrong bets' total changes by their own growth alone, whoever is placed, rightly or wrongly, and by what items
+    that join bring: as much as each of the others began with, for both of their bets."""
     rng = np.random.default_rng(0)
     for trial in range(200):
         m = int(rng.integers(2, 7))
-        shared = SharedCapital(np.arange(m), np.zeros(m, dtype=bool))
-        wrong = rng.integers(0, 2, m)  # which of the two bets of each item is wrong
-        log_wealth, threshold = np.zeros((2, m)), np.log(20.0)
-        before = np.exp(shared.capital(log_wealth))[wrong, np.arange(m)].sum()
+        more = int(rng.integers(0, 3))
+        items, later = np.arange(m + more), np.arange(m, m + more)
+        shared = SharedCapital(items, np.zeros(m + more, dtype=bool), later)
+        wrong = rng.integers(0, 2, m + more)  # which of the two bets of each item is wrong
+        log_wealth, threshold = np.zeros((2, m + more)), np.log(20.0)
+        before = np.exp(shared.capital(log_wealth))[wrong, items][:m].sum()
         assert before == pytest.approx(1.0)
-        for _ in range(12):
+        for number in range(12):
+            if number == 4:
+                now = np.exp(shared.log_units + log_wealth)[wrong, items]
+                before = now[shared.waiting].sum()
+                assert shared.join(later) == pytest.approx(more / m)
+                after = np.exp(shared.log_units + log_wealth)[wrong, items][shared.waiting].sum()
+                assert after - before == pytest.approx(more / m)
             waiting = shared.waiting.copy()
-            news = rng.normal(0.0, 1.5, (2, m))
+            news = rng.normal(0.0, 1.5, (2, m + more))
+            if number < 4:
+                news[:, m:] = 0.0
             log_wealth = log_wealth + news
-            grown = np.exp(shared.log_units + log_wealth)[wrong, np.arange(m)]
+            grown = np.exp(shared.log_units + log_wealth)[wrong, items]
             shared.take(log_wealth, threshold)
-            now = np.exp(shared.log_units + log_wealth)[wrong, np.arange(m)]
+            now = np.exp(shared.log_units + log_wealth)[wrong, items]
             # What those still waiting have is no more than all who waited before had after the round's growth.
             total = now[shared.waiting].sum()
             assert total <= grown[waiting].sum() * (1.0 + 1e-9), trial
@@ -123,7 +134,7 @@ def test_capital_is_passed_on_and_wrong_bets_never_have_more_than_they_began_wit
 
 
 def test_copies_are_one_item_and_zeros_are_none():
-    shared = SharedCapital(np.array([0, 0, 2, 3]), np.array([False, False, True, False]))
+    shared = SharedCapital(np.array([0, 0, 2, 3]), np.array([False, False, True, False]), np.empty(0, dtype=int))
     assert shared.share == pytest.approx(-np.log(2.0))
     shared.take(np.array([[4.0, 9.0, 0.0, 0.0], [-1.0, -9.0, 0.0, 0.0]]), 3.0)
     np.testing.assert_array_equal(shared.best[:, 0], shared.best[:, 1])
@@ -133,6 +144,10 @@ def test_copies_are_one_item_and_zeros_are_none():
     # With bets that count for more, the first share alone grows.
     more = shared.capital(np.zeros((2, 4)), np.ones((2, 4)))[:, 3]
     np.testing.assert_allclose(more, np.log(0.5 * np.exp(1.0) + 0.5 * np.exp(-1.0)))
+    # A copy of what was there, or a zero, brings nothing when it joins.
+    assert (
+        SharedCapital(shared.representative, np.eye(4, dtype=bool)[2], np.array([1, 2])).join(np.array([1, 2])) == 0.0
+    )
 
 
 def test_a_told_gap_makes_a_mixture_of_probability_one_that_asks_for_less():

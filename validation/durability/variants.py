@@ -13,7 +13,7 @@ import numpy as np
 from convexdesign.estimation import Observations
 from convexdesign.experiment import Experiment, check
 from convexdesign.experiment.store import Store
-from convexdesign.identification import MartingaleElimination
+from convexdesign.identification import BestArm, LevelSet, MartingaleElimination
 
 __all__ = ["killed_at_every_write"]
 
@@ -22,13 +22,16 @@ RATES = (0.3, 0.5, 0.2, 0.45)
 DROPPED, JOINED, CORRECTED, TAKEN_BACK, ROUNDS = 1, 2, 3, 4, 5
 
 
-def killed_at_every_write(folder: Path, writes: Iterable[int] | None = None) -> dict[str, Any]:
+def killed_at_every_write(
+    folder: Path, writes: Iterable[int] | None = None, threshold: float | None = None
+) -> dict[str, Any]:
     """Kill the process (SIGKILL) in the middle of every write, or those of these numbers, and again just before the next one.
 
     After each, another process goes on to the end. Counts stores that are not what they would be without, or not sound.
+    threshold: of a level set up to .02; the best arm is sought where there is none.
     """
     whole = folder / "whole.db"
-    _advance(whole)
+    _advance(whole, threshold)
     with Experiment.open(whole) as x:
         expected, events, status = x.transcript(), len(x.events()), x.status()
     killed = different = problems = 0
@@ -38,10 +41,10 @@ def killed_at_every_write(folder: Path, writes: Iterable[int] | None = None) -> 
             child = os.fork()
             if child == 0:
                 _die_at(number, after)
-                _advance(store)
+                _advance(store, threshold)
                 os._exit(1)
             killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
-            _advance(store)
+            _advance(store, threshold)
             with Experiment.open(store) as x:
                 different += x.transcript() != expected or x.status().guarantee != status.guarantee
             problems += len(check(store).problems)
@@ -64,11 +67,13 @@ def _die_at(number: int, after: bool) -> None:
     Store.append = dying  # type: ignore[method-assign]
 
 
-def _advance(path: Path) -> None:
+def _advance(path: Path, threshold: float | None) -> None:
     """Begin the experiment, or do what is left of it: every step first looks whether it was done."""
     if not path.exists():
-        arms = np.eye(3)
-        Experiment.create(path, MartingaleElimination(arms, noise="bernoulli", delta=0.05, rng=0)).close()
+        objective = BestArm() if threshold is None else LevelSet(threshold)
+        epsilon = 0.0 if threshold is None else 0.02
+        algorithm = MartingaleElimination(np.eye(3), None, objective, 0.05, epsilon=epsilon, noise="bernoulli", rng=0)
+        Experiment.create(path, algorithm).close()
     with Experiment.open(path) as x:
         while (state := x.status()).rounds < ROUNDS:
             if state.rounds == DROPPED and not state.dropped and state.batch is None:

@@ -254,9 +254,10 @@ def join(
 ) -> None:
     """Ask about more items from now on.
 
-    Martingale elimination for the best arm takes them at any time, also after an answer; bets on them begin with the next
-    batch. The promise is what it was if they joined whatever the rewards were; for any other reason it is what the guarantee
-    says. An item given by its vector must be one that the arms tell of already; a new variant brings its arm.
+    Martingale elimination takes them at any time, also after an answer; bets on them begin with the next batch. Best arm: the
+    promise is what it was if they joined whatever the rewards were; for any other reason it is what the guarantee says. Level
+    sets: each adds delta over the number of items in the beginning, for any reason. An item given by its vector must be one
+    that the arms tell of already; a new variant brings its arm.
     """
     from convexdesign.cli.reading import numbers_in
 
