@@ -8,7 +8,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["copied", "is_hot", "journal_of"]
+from convexdesign.errors import StoreError
+
+__all__ = ["copied", "is_hot", "journal_of", "whoever"]
 
 
 def journal_of(path: Path) -> Path:
@@ -50,7 +52,21 @@ def copied(path: Path) -> Iterator[tuple[Path, Callable[[], bool]]]:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """What is in a file; nothing where there is none any more."""
-    with contextlib.suppress(FileNotFoundError):
+    """What is in a file; nothing where there is none any more. StoreError where it may not be read."""
+    try:
         return path.read_bytes()
-    return b""
+    except FileNotFoundError:
+        return b""
+    except PermissionError:
+        raise StoreError(
+            f"{path} cannot be read, and a process that wrote was killed: what it had begun must be undone first. "
+            f"{whoever(path)} must write something (`convexdesign experiment note --text` will do), or let you read this file"
+        ) from None
+
+
+def whoever(path: Path) -> str:
+    """Who may do what others may not, in words that begin a sentence."""
+    try:
+        return f"Its owner ({path.owner()})"
+    except (OSError, KeyError, NotImplementedError):
+        return "Its owner"

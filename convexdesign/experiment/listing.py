@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convexdesign.arguments import to_path
-from convexdesign.errors import ConvexDesignError, InputError
+from convexdesign.errors import ConvexDesignError, InputError, StoreError
 from convexdesign.experiment.experiment import Experiment
+from convexdesign.experiment.journal import whoever
 from convexdesign.experiment.status import ExperimentStatus
 from convexdesign.experiment.store import APPLICATION_ID
 
@@ -16,6 +17,8 @@ __all__ = ["ExperimentEntry", "experiments_in"]
 
 # Where SQLite's header has the number of the program that a file belongs to.
 NUMBER_AT, NUMBER_BYTES = 68, 4
+# What may lie beside a store.
+BESIDE = ("-journal", "-snapshot", "-wal", "-shm")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class ExperimentEntry:
 def experiments_in(folder: str | os.PathLike[str]) -> list[ExperimentEntry]:
     """All stores of experiments that lie in a folder (not below it), by name. They are only read.
 
+    Files that may not be read, and so may be stores, are among them, with what is in the way.
+
     Parameters
     ----------
     folder : str or os.PathLike
@@ -60,6 +65,8 @@ def experiments_in(folder: str | os.PathLike[str]) -> list[ExperimentEntry]:
     ------
     InputError
         Where there is no such folder.
+    StoreError
+        Where it may not be read.
 
     Examples
     --------
@@ -72,17 +79,24 @@ def experiments_in(folder: str | os.PathLike[str]) -> list[ExperimentEntry]:
     ['study.db']
     """
     place = to_path(folder, "folder")
-    if not place.is_dir():
-        raise InputError(f"{place}: there is no such folder; check the spelling")
-    return [_entry(path) for path in sorted(place.iterdir()) if _is_store(path)]
+    try:
+        if not place.is_dir():
+            raise InputError(f"{place}: there is no such folder; check the spelling")
+        files = sorted(place.iterdir())
+    except PermissionError:
+        raise StoreError(f"you may not read the folder {place}. {whoever(place)} must give you permission") from None
+    return [_entry(path) for path in files if _may_be_store(path)]
 
 
-def _is_store(path: Path) -> bool:
+def _may_be_store(path: Path) -> bool:
+    """Whether a file is a store, or may be one that we may not read."""
     try:
         if not path.is_file():
             return False
         with path.open("rb") as file:
             head = file.read(NUMBER_AT + NUMBER_BYTES)
+    except PermissionError:
+        return not path.name.endswith(BESIDE)
     except OSError:
         return False
     return head[NUMBER_AT:] == APPLICATION_ID.to_bytes(NUMBER_BYTES, "big")

@@ -72,15 +72,24 @@ class ReadOnlyStore(Store):
     @contextlib.contextmanager
     def _sound_connection(self) -> Iterator[None]:
         """With a connection that can read without writing: to the file itself, else to a copy of it."""
-        needs_copy = not self._closed and self._needs_copy()
-        if needs_copy or self._copy is not None:
+        if not self._closed and (self._copy is not None or self._needs_copy()):
+            copy = self._copied()
+            connection = connect(self.path, "ro") if copy is None else connect(copy[1], "rw")
             self._connection.close()
             if self._copy is not None:
                 self._copy.close()
-            self._copy = contextlib.ExitStack() if needs_copy else None
-            path = self.path if self._copy is None else self._copy.enter_context(copied(self.path))[0]
-            self._connection = connect(path, "ro" if self._copy is None else "rw")
+            self._connection, self._copy = connection, None if copy is None else copy[0]
         yield
+
+    def _copied(self) -> tuple[contextlib.ExitStack, Path] | None:
+        """A copy, for as long as the stack is open; None where none is needed (any more)."""
+        while self._needs_copy():
+            with contextlib.ExitStack() as stack:
+                path, unchanged = stack.enter_context(copied(self.path))
+                # Who began to write while it was copied may have torn it.
+                if unchanged():
+                    return stack.pop_all(), path
+        return None
 
     def _needs_copy(self) -> bool:
         if any(store.path == self.path for store in OPEN):

@@ -21,7 +21,7 @@ from weakref import WeakSet
 from convexdesign.arguments import to_path
 from convexdesign.errors import DamagedStoreError, InputError, StoreError
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained, link
-from convexdesign.experiment.journal import copied, is_hot, journal_of
+from convexdesign.experiment.journal import copied, is_hot, journal_of, whoever
 
 __all__ = ["APPLICATION_ID", "FORMAT", "Store"]
 
@@ -56,6 +56,8 @@ REASONS = {
     sqlite3.SQLITE_READONLY: "it is read-only; check the permissions of file and folder",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check the path and the permissions of file and folder",
 }
+# What only somebody with more permissions can do.
+NOT_ALLOWED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
 class Store:
@@ -385,7 +387,22 @@ def errors_of(path: Path) -> Iterator[None]:
         if code in DAMAGED or not isinstance(error, sqlite3.OperationalError):
             raise damaged(path, str(error)) from error
         reason = REASONS.get(whole) or REASONS.get(code, f"{error}; do it again")
+        if code in NOT_ALLOWED:
+            reason = _who_may(path) or reason
         raise StoreError(f"{path} was not changed: {reason}") from error
+
+
+def _who_may(path: Path) -> str | None:
+    """Who must do it where we may not; None where we may do everything."""
+    if not os.access(path, os.R_OK):
+        return f"you may not read it. {whoever(path)} must give you permission"
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return None
+    killed = "a process that wrote was killed, and what it had begun must be undone; " if is_hot(path) else ""
+    return (
+        f"{killed}you may only read it. {whoever(path)}, or somebody else who may write it and its folder, must do this; to "
+        "look, open it with read_only=True"
+    )
 
 
 def damaged(path: Path, why: str) -> DamagedStoreError:

@@ -110,6 +110,72 @@ def test_a_journal_that_a_killed_process_left_is_not_touched(killed, path, tmp_p
         assert reader.status().told == told + 1
 
 
+def refusals(*attempts):
+    found = []
+    for attempt in attempts:
+        with pytest.raises(StoreError) as refused:
+            attempt()
+        found.append(str(refused.value))
+    return found
+
+
+def test_who_may_not_read_or_write_is_told_who_must_do_what(killed, tmp_path):
+    """With a journal that only its owner may undo, or read; stores and folders that may not be read are not passed over."""
+    owner = tmp_path.owner()
+    shared, closed = tmp_path / "shared", tmp_path / "closed"
+    shared.mkdir()
+    closed.mkdir()
+    path, secret = shared / "study.db", shared / "secret.db"
+    path.write_bytes(killed.read_bytes())
+    journal_of(path).write_bytes(journal_of(killed).read_bytes())
+    secret.write_bytes(killed.read_bytes())
+    secret.chmod(0)
+    closed.chmod(0)
+
+    def look():
+        told = refusals(
+            lambda: cd.Experiment.open(path).note("not mine"),
+            lambda: cd.Experiment.open(secret, read_only=True),
+            lambda: experiments_in(closed),
+        )
+        return told, [(entry.path.name, entry.trouble) for entry in experiments_in(shared)]
+
+    told, listed = as_reader(look, path, journal_of(path))
+    assert "a process that wrote was killed, and what it had begun must be undone; you may only read it" in told[0]
+    assert f"Its owner ({owner}), or somebody else who may write it and its folder, must do this" in told[0]
+    assert told[1].endswith(f"you may not read it. Its owner ({owner}) must give you permission")
+    assert told[2] == f"you may not read the folder {closed}. Its owner ({owner}) must give you permission"
+    assert [name for name, _ in listed] == ["secret.db", "study.db"]
+    assert listed[0][1].endswith("must give you permission")
+    assert listed[1][1] == ""
+    journal_of(path).chmod(0)
+    told = as_reader(lambda: refusals(lambda: cd.Experiment.open(path, read_only=True), lambda: check(path)), path)
+    for text in told:
+        assert "study.db-journal cannot be read, and a process that wrote was killed" in text
+        assert f"Its owner ({owner}) must write something" in text
+    closed.chmod(0o755)
+
+
+def test_a_copy_that_a_writer_tears_is_made_again(killed, monkeypatch):
+    """Between the file and its journal, which he plays back and removes: half a commit would be left."""
+    from convexdesign.experiment import journal
+
+    with ReadOnlyStore.open(killed) as store:
+        read, seen = journal._bytes_of, []
+
+        def late(path):
+            found = read(path)
+            if not seen:
+                seen.append(path)
+                Store.open(killed).close()
+            return found
+
+        monkeypatch.setattr(journal, "_bytes_of", late)
+        with store.transaction(write=False):
+            assert store.read()
+        assert len(seen) == 1
+
+
 def test_a_file_of_an_older_version_is_read_as_it_is(x, path):
     x.ask()
     x.tell(0, arms=[0], rewards=[1.0], keys=["a"])
