@@ -37,6 +37,8 @@ RANDOM = 20
 # Where fewer samples an arm would do, most of them go to learning the variances: such instances are counted apart.
 LEAST_SAMPLES_PER_ARM = 100.0
 WIDTHS = {"tight": 1.0, "ten times too wide": LOOSE}
+# What is told of the least gap between the best item and another, as a share of it; its order is asked for, so half of it too.
+TOLD = {"tight, gap told": 1.0, "tight, half the gap told": 0.5}
 
 
 def random_instance(kind: str, number: int, easy: bool = False) -> Instance:
@@ -65,12 +67,35 @@ def bounds(replications: int, seed: int, jobs: int | None, progress: bool) -> It
     for name, make in EXPERIMENTS.items():
         for kind in ("best-arm", "level-set"):
             world = make(objective=kind)
-            every: dict[str, Maker] = {width: partial(_make, world, factor) for width, factor in WIDTHS.items()}
-            table = _compared(world, every, replications, seed, jobs, progress, f"{name}, {kind}")
-            table = table.rename(columns={"algorithm": "bounds"})
-            for column, value in (("objective", kind), ("experiment", name)):
-                table.insert(0, column, value)
-            yield table
+            every: dict[str, Maker] = {width: partial(_make, world, factor, None) for width, factor in WIDTHS.items()}
+            yield _experiment(world, every, name, kind, replications, seed, jobs, progress)
+
+
+def told(replications: int, seed: int, jobs: int | None, progress: bool) -> Iterator[pd.DataFrame]:
+    """The like where the order of the least gap is told beforehand, on the best-arm experiments."""
+    for name, make in EXPERIMENTS.items():
+        world = make(objective="best-arm")
+        values = np.sort(world.items @ world.theta)
+        gap = float(values[-1] - values[-2])
+        every: dict[str, Maker] = {line: partial(_make, world, 1.0, share * gap) for line, share in TOLD.items()}
+        yield _experiment(world, every, name, "best-arm", replications, seed, jobs, progress)
+
+
+def _experiment(
+    world: Instance,
+    every: dict[str, Maker],
+    name: str,
+    kind: str,
+    replications: int,
+    seed: int,
+    jobs: int | None,
+    progress: bool,
+) -> pd.DataFrame:
+    table = _compared(world, every, replications, seed, jobs, progress, f"{name}, {kind}")
+    table = table.rename(columns={"algorithm": "bounds"})
+    for column, value in (("objective", kind), ("experiment", name)):
+        table.insert(0, column, value)
+    return table
 
 
 def instances(
@@ -80,7 +105,7 @@ def instances(
     for kind in ("best-arm", "level-set"):
         for number in range(RANDOM):
             world = random_instance(kind, number, easy)
-            every: dict[str, Maker] = {width: partial(_make, world, factor) for width, factor in WIDTHS.items()}
+            every: dict[str, Maker] = {width: partial(_make, world, factor, None) for width, factor in WIDTHS.items()}
             title = f"{'easy ' if easy else ''}{kind}, instance {number + 1} of {RANDOM}"
             both = _compared(world, every, replications, seed, jobs, progress, title)
             wide = both["times_lower_bound"].iloc[1]
@@ -95,10 +120,10 @@ def instances(
             yield table
 
 
-def _make(world: Instance, factor: float, rng: np.random.Generator) -> MartingaleElimination:
+def _make(world: Instance, factor: float, gap: float | None, rng: np.random.Generator) -> MartingaleElimination:
     low, high = float(world.noise_variance.min()), float(world.noise_variance.max())
-    told = (low / factor, high * factor)
-    return MartingaleElimination(world.arms, world.items, world.objective, DELTA, told, rng=rng)
+    bounds = (low / factor, high * factor)
+    return MartingaleElimination(world.arms, world.items, world.objective, DELTA, bounds, smallest_gap=gap, rng=rng)
 
 
 def _compared(
@@ -109,6 +134,7 @@ def _compared(
     bound = instance_sharp_bound(world, DELTA)
     table = comparison_table(rows, bound)
     table["lower_bound"] = bound
+    table["times_older_bound"] = table["mean_samples"] / instance_lower_bound(world, DELTA)
     return table
 
 
@@ -119,16 +145,16 @@ def run(
     jobs: int | None = 1,
     progress: bool = True,
 ) -> list[Path]:
-    """Write martingale-bounds.csv, martingale-instances.csv (and -easy), martingale-samples.png and .md; the paths written."""
+    """Write martingale-bounds.csv, -told.csv, -instances.csv (and -easy), martingale-samples.png and .md; the paths written."""
     target = Path(output_dir)
     target.mkdir(parents=True, exist_ok=True)
-    tables = ("martingale-bounds.csv", "martingale-instances.csv", "martingale-instances-easy.csv")
+    tables = (f"martingale-{name}.csv" for name in ("bounds", "told", "instances", "instances-easy"))
     paths = [target / name for name in (*tables, "martingale-samples.png", "martingale-samples.md")]
     common = (replications, seed, jobs, progress)
-    widths = _kept(bounds(*common), paths[0])
-    random, easy = _kept(instances(*common), paths[1]), _kept(instances(*common, easy=True), paths[2])
-    _draw(random, easy, paths[3])
-    paths[4].write_text(_page(widths, random, easy, replications, seed), encoding="utf-8")
+    widths, sized = _kept(bounds(*common), paths[0]), _kept(told(*common), paths[1])
+    random, easy = _kept(instances(*common), paths[2]), _kept(instances(*common, easy=True), paths[3])
+    _draw(random, easy, paths[4])
+    paths[5].write_text(_page(widths, sized, random, easy, replications, seed), encoding="utf-8")
     return paths
 
 
@@ -183,7 +209,8 @@ Command: `python validation/martingale_samples.py docs/validation --replications
 ({date}).
 
 delta = {delta}, Gaussian noise, variances unknown, {replications} runs per line. `times_lower_bound` is the mean number of
-samples over the least mean of any delta-PAC algorithm that knows the variances. RAGE, H-RAGE and the oracles on the same
+samples over the least mean of any delta-PAC algorithm that knows the variances, 2 (1 - delta) log((1 - delta)/delta) psi*,
+and `times_older_bound` over 2 log(1/2.4 delta) psi*, the bound that papers quote. RAGE, H-RAGE and the oracles on the same
 experiments are on [the page of comparisons](identification-comparison.md), and drawn
 [beside figure 3](../reproduction.md).
 
@@ -193,6 +220,12 @@ The bounds that the algorithm is told are the least and the largest of the varia
 either side. The largest increase from tight to ten times too wide is {increase:.1%}.
 
 {widths}
+
+## The order of the gap told
+
+The same best-arm experiments with `smallest_gap=`: the least gap between the best item and another itself, and half of it.
+
+{sized}
 
 ## Random instances
 
@@ -214,10 +247,12 @@ takes for known: at the left of the picture.
 """
 
 
-def _page(widths: pd.DataFrame, random: pd.DataFrame, easy: pd.DataFrame, replications: int, seed: int) -> str:
+def _page(
+    widths: pd.DataFrame, sized: pd.DataFrame, random: pd.DataFrame, easy: pd.DataFrame, replications: int, seed: int
+) -> str:
     mean = widths.pivot_table(index=["experiment", "objective"], columns="bounds", values="mean_samples")
     increase = float((mean["ten times too wide"] / mean["tight"] - 1.0).max())
-    shown = ["mean_samples", "standard_error", "times_lower_bound", "errors", "undecided"]
+    shown = ["mean_samples", "standard_error", "times_lower_bound", "times_older_bound", "errors", "undecided"]
     lines = [
         "instance",
         "dimensions",
@@ -235,6 +270,7 @@ def _page(widths: pd.DataFrame, random: pd.DataFrame, easy: pd.DataFrame, replic
         delta=DELTA,
         increase=increase,
         widths=markdown(widths[["experiment", "objective", "bounds", *shown]]),
+        sized=markdown(sized[["experiment", "bounds", *shown]].rename(columns={"bounds": "told"})),
         least=LEAST_SAMPLES_PER_ARM,
         largest=_largest(random),
         largest_easy=_largest(easy),

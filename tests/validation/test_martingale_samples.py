@@ -34,13 +34,14 @@ def test_pages_are_written(tmp_path, monkeypatch):
     )
     paths = martingale_samples.run(tmp_path, replications=2, progress=False)
     assert all(path.is_file() and path.stat().st_size > 100 for path in paths)
-    widths, random = pd.read_csv(paths[0]), pd.read_csv(paths[1])
+    widths, sized, random = (pd.read_csv(path) for path in paths[:3])
     assert list(widths["bounds"]) == ["tight", "ten times too wide"] * 2
     assert list(random["objective"]) == ["best-arm", "level-set"]
     assert (random["bound_per_arm"] >= 100).all()
-    assert (pd.read_csv(paths[2])["bound_per_arm"] < 100).all()
+    assert list(sized["bounds"]) == list(martingale_samples.TOLD)
+    assert (pd.read_csv(paths[3])["bound_per_arm"] < 100).all()
     # No algorithm that is right so often needs fewer on average; two runs may be lucky.
     assert (widths["times_lower_bound"] > 0.5).all()
-    page = paths[4].read_text(encoding="utf-8")
+    page = paths[5].read_text(encoding="utf-8")
     assert "--replications 2" in page
     assert "| experiment 2 | level-set | ten times too wide |" in page
