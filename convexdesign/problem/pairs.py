@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class PairTargets:
 
     def all(self) -> Indices:
         """The numbers of all pairs, in order; for few items."""
-        return np.flatnonzero(~np.tri(self.n_items, dtype=bool))
+        return _all_pairs(self.n_items)
 
     def candidates(self, factor: Floats, limit: int) -> tuple[Indices, float]:
         """The targets worse than some level, about `limit` at most, and that level: no other target exceeds it."""
@@ -120,6 +121,14 @@ class PairTargets:
         values = np.einsum("ij,ij->i", image, image)
         order = np.lexsort((numbers, -values))
         return numbers[order], values[order]
+
+
+@lru_cache(maxsize=16)
+def _all_pairs(n: int) -> Indices:
+    """The numbers i n + j of all pairs i < j of n items, in order; read-only."""
+    numbers = np.flatnonzero(~np.tri(n, dtype=bool))
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _term(name: str) -> str:
