@@ -7,7 +7,8 @@ import { MOST_UNDONE, make, raster, roundUp } from "./explorer.js";
 const WIDTH = 640, HEIGHT = 380, LEFT = 56, RIGHT = 16, TOP = 20, BOTTOM = 46;
 const LARGEST = 13; // radius of a disc with all the weight
 const WAIT = 250; // milliseconds after the last letter
-const FIELDS = ["problem", "model", "parameters", "low", "high"];
+const FIELDS = ["problem", "model", "parameters", "low", "high", "noise", "wanted"];
+const MOVE = 200; // an arrow key moves a setting by this part of the interval, ten such with Shift
 
 const place = document.getElementById("curve");
 const still = place.dataset.still !== undefined;
@@ -18,6 +19,8 @@ let current; // what is shown
 let latest = 0;
 let timer = 0;
 let shown = {};
+let held; // the setting that is dragged: its number and all settings as they are now
+let waiting; // what a drag asks next
 
 function field(name, label, attributes = {}) {
   inputs[name] = make("input", { name, autocomplete: "off", spellcheck: "false", readonly: still, ...attributes });
@@ -28,8 +31,74 @@ function field(name, label, attributes = {}) {
   return make("label", {}, make("span", {}, label), inputs[name]);
 }
 
-function query() {
-  return new URLSearchParams(FIELDS.map((name) => [name, inputs[name].value])).toString();
+function query(own = "") {
+  return new URLSearchParams([...FIELDS.map((name) => [name, inputs[name].value]), ["own", own]]).toString();
+}
+
+// ------------------------------------------------------------------- settings of one's own
+
+function asText(points) {
+  return points.map((p) => `${p.x}:${p.weight}`).join(";");
+}
+
+function put(points, k, x) {
+  const step = 10 ** Math.floor(Math.log10((shown.high - shown.low) / 1000));
+  const rounded = Number((Math.round(x / step) * step).toPrecision(12));
+  return points.map((p, j) => (j === k ? { ...p, x: Math.min(Math.max(rounded, shown.low), shown.high) } : p));
+}
+
+// Which are moved: one's own, or the best ones as long as there are none.
+function movable() {
+  return (shown.mine ?? shown).points.map((p) => ({
+    x: Math.min(Math.max(Number(p.x.toPrecision(8)), shown.low), shown.high),
+    weight: Number(p.weight.toPrecision(6)),
+  }));
+}
+
+function grab(event, k) {
+  event.preventDefault();
+  event.target.focus();
+  held = { k, points: movable() };
+  addEventListener("pointermove", drag);
+  addEventListener("pointerup", drop);
+  addEventListener("pointercancel", drop);
+}
+
+function drag(event) {
+  const box = place.querySelector("svg.sensitivity-curve").getBoundingClientRect();
+  const across = (((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
+  held.points = put(held.points, held.k, shown.low + across * (shown.high - shown.low));
+  askNext(asText(held.points));
+}
+
+// One question at a time while a setting is dragged; of those that come meanwhile the last.
+async function askNext(own) {
+  const busy = waiting !== undefined;
+  waiting = own;
+  if (busy) return;
+  while (waiting !== undefined) {
+    const next = waiting;
+    await show(query(next), false, true);
+    if (waiting === next) waiting = undefined;
+  }
+}
+
+function drop() {
+  for (const name of ["pointermove"]) removeEventListener(name, drag);
+  for (const name of ["pointerup", "pointercancel"]) removeEventListener(name, drop);
+  const { points } = held;
+  held = undefined;
+  waiting = undefined;
+  show(query(asText(points)));
+}
+
+function nudge(event, k) {
+  const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+  if (way === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  const points = movable();
+  const by = (way * (event.shiftKey ? 10 : 1) * (shown.high - shown.low)) / MOVE;
+  show(query(asText(put(points, k, points[k].x + by))));
 }
 
 function number(x, digits = 6) {
@@ -47,13 +116,17 @@ function marks(low, high, count = 6) {
 
 function picture(s) {
   const known = s.sensitivity.filter((v) => v !== null);
-  const top = roundUp(1.08 * Math.max(s.most, ...known, ...s.points.map((p) => p.height)));
+  // One's own curve may be high: of what is far above the bound only the beginning is seen.
+  const own = (s.mine?.sensitivity ?? []).filter((v) => v !== null).map((v) => Math.min(v, 4 * s.most));
+  const top = roundUp(1.08 * Math.max(s.most, ...known, ...own, ...s.points.map((p) => p.height)));
   const at = (x) => LEFT + ((x - s.low) / (s.high - s.low)) * (WIDTH - LEFT - RIGHT);
   const up = (v) => HEIGHT - BOTTOM - (v / top) * (HEIGHT - BOTTOM - TOP);
   const text = (x, y, words, anchor, more = {}) => make("text", { x, y, class: "tick", "text-anchor": anchor, ...more }, words);
   const words = `The sensitivity over the interval, nowhere above its bound ${number(s.most)}, and equal to it at `
-    + `${s.points.map((p) => `x = ${number(p.x, 4)} (${(100 * p.weight).toFixed(1)} %)`).join(", ")}.`;
-  const svg = make("svg", { class: "sensitivity-curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words });
+    + `${s.points.map((p) => `x = ${number(p.x, 4)} (${(100 * p.weight).toFixed(1)} %)`).join(", ")}.`
+    + (s.mine ? ` Beside it that of the settings ${s.mine.points.map((p) => `x = ${number(p.x, 4)}`).join(", ")}.` : "");
+  const role = still ? "img" : "group"; // with settings that can be moved
+  const svg = make("svg", { class: "sensitivity-curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role, "aria-label": words });
   for (const x of marks(s.low, s.high)) {
     svg.append(make("line", { x1: at(x), x2: at(x), y1: TOP, y2: HEIGHT - BOTTOM, class: "thin" }));
     svg.append(text(at(x), HEIGHT - BOTTOM + 18, number(x), "middle"));
@@ -63,18 +136,28 @@ function picture(s) {
     svg.append(text(LEFT - 8, up(v) + 5, number(v), "end"));
   }
   svg.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "setting x", "middle"));
-  let path = "";
-  s.x.forEach((x, k) => {
-    const v = s.sensitivity[k];
-    if (v !== null) path += `${path && s.sensitivity[k - 1] !== null ? "L" : "M"}${at(x).toFixed(2)},${up(v).toFixed(2)}`;
-  });
-  svg.append(make("path", { d: path, class: "curve" }));
+  const path = (values) => {
+    let d = "";
+    s.x.forEach((x, k) => {
+      const v = values[k];
+      if (v !== null) d += `${d && values[k - 1] !== null ? "L" : "M"}${at(x).toFixed(2)},${up(Math.min(v, top)).toFixed(2)}`;
+    });
+    return d;
+  };
+  if (s.mine?.sensitivity) svg.append(make("path", { d: path(s.mine.sensitivity), class: "curve own" }));
+  svg.append(make("path", { d: path(s.sensitivity), class: "curve" }));
   svg.append(make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: up(s.most), y2: up(s.most), class: "bound" }));
-  for (const p of s.points) {
-    const disc = make("circle", { cx: at(p.x), cy: up(p.height), r: 3 + LARGEST * Math.sqrt(p.weight), class: "setting" });
+  const discs = (points, kind, movesThem) => points.forEach((p, k) => {
+    const y = up(Math.min(p.height ?? s.most, top));
+    const disc = make("circle", { cx: at(p.x), cy: y, r: 3 + LARGEST * Math.sqrt(p.weight), class: `setting ${kind}`,
+      ...(movesThem ? { "data-setting": k, tabindex: 0, role: "slider", "aria-label": `setting ${k}`, "aria-valuemin": s.low,
+        "aria-valuemax": s.high, "aria-valuenow": p.x, "aria-valuetext": `${number(p.x)}, share ${(100 * p.weight).toFixed(1)} %`,
+        onpointerdown: (e) => grab(e, k), onkeydown: (e) => nudge(e, k) } : {}) });
     disc.append(make("title", {}, `x = ${number(p.x)}: ${(100 * p.weight).toFixed(2)} %`));
     svg.append(disc);
-  }
+  });
+  discs(s.points, s.mine ? "best" : "", !s.mine && !still);
+  if (s.mine) discs(s.mine.points, "own", !still);
   return svg;
 }
 
@@ -100,18 +183,38 @@ function save(kind) {
   });
 }
 
-function results(s) {
-  const rows = s.points.map((p) =>
-    make("tr", {}, make("td", {}, number(p.x)), make("td", {}, `${(100 * p.weight).toFixed(2)} %`), make("td", {}, number(p.height))));
+function tableOf(points) {
+  const rows = points.map((p) =>
+    make("tr", {}, make("td", {}, number(p.x)), make("td", {}, `${(100 * p.weight).toFixed(2)} %`),
+      make("td", {}, p.height === undefined ? "" : number(p.height))));
   const head = make("thead", {}, make("tr", {}, ...["x", "share", "sensitivity"].map((t) => make("th", { scope: "col" }, t))));
+  return make("table", {}, head, make("tbody", {}, ...rows));
+}
+
+function mine(s) {
+  if (!s.mine) {
+    return still ? [] : [make("p", { class: "about" }, "Drag a disc, or move it with the arrow keys, to see what other settings are worth.")];
+  }
+  const words = s.mine.value === null
+    ? "These settings do not measure all that is asked for."
+    : `${s.about}: ${number(s.mine.value, 9)}. 100 measurements there are worth at least ${Math.floor(1e4 * s.mine.efficiency) / 100} at the best `
+      + `settings (proven). Dotted: ${s.problem === "g-optimal"
+        ? "the variance of their predictions, above the dashed line where it is larger than the best design's anywhere."
+        : "their own sensitivity; where it is above the dashed line, a measurement does more than those that they make."}`;
+  return [make("section", { class: "part own-settings" }, make("h2", {}, "Your settings"), make("p", { "data-efficiency": s.mine.efficiency }, words),
+    tableOf(s.mine.points),
+    ...(still ? [] : [make("div", { class: "tools" }, make("button", { type: "button", onclick: () => show(query()) }, "Back to the best settings"))]))];
+}
+
+function results(s) {
   return [
     make("section", { class: "part sensitivity" }, make("h2", {}, "Sensitivity over the interval"), picture(s),
       make("p", { class: "about" }, "Solid: what one more measurement at x would do. Dashed: the proven bound, which the curve exceeds "
         + "nowhere, so that no design at any settings of the interval is better. Discs: where to measure, by share."),
       make("div", { class: "tools" }, ...["svg", "png"].map((kind) =>
         make("button", { type: "button", onclick: () => save(kind) }, `Save ${kind.toUpperCase()}`)))),
-    make("section", { class: "part settings-found" }, make("h2", {}, "Where to measure"),
-      make("table", {}, head, make("tbody", {}, ...rows))),
+    ...mine(s),
+    make("section", { class: "part settings-found" }, make("h2", {}, s.mine ? "The best settings" : "Where to measure"), tableOf(s.points)),
     make("section", { class: "part proof" }, make("h2", {}, "The proof"),
       make("p", {}, `${s.about}: ${number(s.value, 9)}; no design is better than ${number(s.bound, 9)} (gap ${s.gap.toExponential(1)}, ${s.status}).`)),
   ];
@@ -146,7 +249,7 @@ function remember(next) {
   current = next;
 }
 
-async function show(asked, travelling = false) {
+async function show(asked, travelling = false, dragging = false) {
   latest += 1;
   const mine = latest;
   let answer;
@@ -161,17 +264,20 @@ async function show(asked, travelling = false) {
   message.replaceChildren();
   if (answer.message) message.append(make("p", { class: "message trouble" }, make("strong", {}, "Not possible: "), answer.message));
   if (answer.query === undefined) return;
-  if (!travelling) remember(answer.query);
+  if (!travelling && !dragging) remember(answer.query);
   if (!still) history.replaceState(null, "", `?${answer.query}`);
   undo.disabled = past.length === 0;
   redo.disabled = future.length === 0;
   for (const [name, input] of Object.entries(inputs)) {
     if (travelling || document.activeElement !== input) input.value = String(answer[name]);
   }
+  inputs.wanted.parentElement.hidden = answer.problem !== "c-optimal";
   program.textContent = answer.code;
   if (answer.points) {
     shown = answer;
+    const focused = document.activeElement?.dataset?.setting;
     right.replaceChildren(...results(shown));
+    if (focused !== undefined) right.querySelector(`[data-setting="${focused}"]`)?.focus();
   } else right.replaceChildren();
 }
 
@@ -194,6 +300,8 @@ ask("curve", { query: location.search.slice(1) }).then(
         ...(still ? [] : [make("label", {}, make("span", {}, "example"), example)])),
       field("model", "the mean: terms in x, or a formula with parameters"),
       field("parameters", "parameters, where the formula has any: V=200, K=0.06"),
+      field("wanted", "wanted: a term, such as x**2, or a setting, such as x = 2"),
+      field("noise", "noise variance, where it is not 1 everywhere: 1 + x**2"),
       make("div", { class: "choose" }, field("low", "x from", { inputmode: "decimal" }), field("high", "to", { inputmode: "decimal" })),
       ...(still ? [] : [make("div", { class: "tools", role: "toolbar", "aria-label": "What was changed" }, undo, redo)]),
       message, make("details", {}, make("summary", {}, "Python code"), program));

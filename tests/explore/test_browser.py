@@ -383,6 +383,34 @@ def test_the_page_of_curves_shows_the_sensitivity_and_follows_what_is_typed(brow
     page.get_by_label("the mean").fill("1 + y")
     page.locator(".message.trouble").wait_for()
     assert rows.count() == 0
+    # Settings of one's own: by the arrow keys, dragged, and given up again.
+    page.get_by_label("problem").select_option("c-optimal")
+    page.get_by_label("wanted").fill("x = 2")
+    page.get_by_label("noise variance").fill("1 + x**2")
+    page.get_by_label("the mean").fill("1 + x + x**2")
+    rows.nth(2).wait_for()
+    handle, own = page.get_by_label("setting 1"), page.locator("[data-efficiency]")
+    handle.press("Shift+ArrowRight")
+    own.wait_for()
+    assert handle.evaluate("node => node === document.activeElement")
+    at = float(handle.get_attribute("aria-valuenow"))
+    box = handle.bounding_box()
+    wide = page.locator("svg.sensitivity-curve").bounding_box()["width"] * (640 - 56 - 16) / 640
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2 + 0.2 * wide, box["y"], steps=4)
+    page.mouse.up()
+    for _ in range(600):
+        if abs(float(handle.get_attribute("aria-valuenow")) - at - 0.4) < 0.01:
+            break
+        page.wait_for_timeout(100)
+    moved = float(handle.get_attribute("aria-valuenow"))
+    curve = cd.Model.polynomial("x", 2).over(cd.Region.box(x=(-1, 1)))
+    problem = cd.DesignProblem(curve, {"x": [2.0]}, noise_variance="1 + x**2")
+    judged = cd.verify(problem, runs={"x": [-1, moved, 1]}, weights=cd.solve(problem).weights)
+    assert float(own.get_attribute("data-efficiency")) == pytest.approx(judged.efficiency, abs=1e-4)
+    page.get_by_role("button", name="Back to the best settings").click()
+    own.wait_for(state="detached")
     assert faults == []
     page.close()
 
