@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convexdesign.cli.output import at_least, counted, print_line, print_table
+import numpy as np
+
+from convexdesign.cli.output import at_least, counted, print_line, print_table, say
 from convexdesign.cli.report import ROWS_SHOWN, verdict
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
     import pandas
 
-    from convexdesign.regions import RegionCompoundDesign, RegionDesign, RegionExactDesign, RegionVerification
+    from convexdesign.regions import Region, RegionCompoundDesign, RegionDesign, RegionExactDesign, RegionVerification
+    from convexdesign.typing import Floats
 
 __all__ = [
     "design_document",
@@ -29,6 +33,10 @@ __all__ = [
 
 # Rows are told one by one where to go.
 MOST_COUNT = 100_000
+# What other programs call a column of how often a row is run; so may a measurement be called, so that only count is taken.
+TIMES = frozenset(["count", "counts", "freq", "frequency", "n"])
+# Coded settings go so far from zero: to the stars of composite designs of eight factors.
+FAR_CODED = 4.0
 
 
 def problem_document(problem: Any) -> dict[str, Any]:
@@ -188,37 +196,61 @@ def write_settings(points: pandas.DataFrame, path: Path) -> None:
 def read_run_table(problem: Any, path: Path, dialect: dict[str, Any]) -> dict[str, Any]:
     """The runs of a CSV file for `verify`: a row a run, or a column count or weight for how often each row counts.
 
-    Columns that are no factors (run, replicate, answers) are passed over.
+    Columns that are no factors (run, replicate, answers) are passed over, and named on standard error.
     """
     import pandas
 
+    from convexdesign.regions.problem import repetitions
     from convexdesign.tables.factors import first_line, read_factors
 
     factors = problem.region.factors
+    header = first_line(path, delimiter=dialect.get("delimiter"), encoding=dialect.get("encoding"))
     table = read_factors(path, unique=False, only={*factors, "count", "weight"}, **dialect)
     columns = {name.strip(): values for name, values in table.columns.items()}
     missing = [name for name in factors if name not in columns and name not in dict(problem.region.eliminated)]
     if missing:
-        header = first_line(path, delimiter=dialect.get("delimiter"), encoding=dialect.get("encoding"))
-        near = [name for name in header if name.lower() == missing[0].lower()]
-        raise InputError(
-            f"{path}: the runs have no column {missing[0]!r}; they need {', '.join(factors)}, as the problem calls them"
-            + (f" (there is a column {near[0]!r})" if near else "")
-        )
+        near = [name for name in header if bare(name) == bare(missing[0])]
+        first = f"the first line has {', '.join(filter(None, header[:8]))}"
+        seen = f"there is a column {near[0]!r}: call it {missing[0]}" if near else first
+        needed = f"they need {', '.join(factors)}, as the problem calls them"
+        raise InputError(f"{path}: the runs have no column {missing[0]!r}; {needed} ({seen})")
     runs = pandas.DataFrame({name: columns[name] for name in factors if name in columns})
     try:
-        problem.region.coordinates(runs)
+        x = problem.region.coordinates(runs)[1]
+        counts, weights = (repetitions(columns, factors, name) for name in ("count", "weight"))
     except InputError as error:
         raise InputError(f"{path}: {error} (rows count from 0, below the header)") from None
-    if "count" in columns and "count" not in factors:
-        counts = columns["count"]
-        for k, number in enumerate(counts):
-            if not (isinstance(number, float) and 0 <= number == int(number) <= MOST_COUNT):
-                raise InputError(f"{path}: count in row {k} is {number!r}; counts are whole numbers of runs")
-        return {"runs": runs.loc[runs.index.repeat([int(number) for number in counts])].reset_index(drop=True)}
-    if "weight" in columns and "weight" not in factors:
-        return {"runs": runs, "weights": columns["weight"]}
-    return {"runs": runs}
+    check_units(path, problem.region, x)
+    own = {*factors, *(["count"] if counts is not None else [] if weights is None else ["weight"])}
+    passed = [name for name in header if name and name not in own]
+    often = [name for name in passed if name.lower() in TIMES]
+    if passed:
+        remedy = f"; call {often[0]} count if it says how often each row is run" if often and counts is None else ""
+        say(f"note: of {path.name} these columns are passed over: {', '.join(passed)}{remedy}")
+    if counts is not None:
+        if counts.max(initial=0.0) > MOST_COUNT:
+            raise InputError(f"{path}: count goes up to {counts.max():g}; at most {MOST_COUNT}")
+        return {"runs": runs.loc[runs.index.repeat(counts.astype(int))].reset_index(drop=True)}
+    return {"runs": runs} if weights is None else {"runs": runs, "weights": weights}
+
+
+def bare(name: str) -> str:
+    """A column's name without units and in small letters: temp of "Temp (C)"."""
+    return re.split(r"[\s(\[{]", name.strip().lower(), maxsplit=1)[0]
+
+
+def check_units(path: Path, region: Region, x: Floats) -> None:
+    """InputError for runs in coded units: all about zero, and none anywhere in the box."""
+    low, high = (np.array(side, dtype=float) for side in (region.lower, region.upper))
+    coded = x.size > 0 and np.abs(x).max() <= FAR_CODED and x.min() < 0 < x.max()
+    if coded and not ((x >= low) & (x <= high)).all(axis=1).any():
+        say_how = ", ".join(
+            f"{name} = {(a + b) / 2:g} + {(b - a) / 2:g} z" for name, a, b in zip(region.names, low, high)
+        )
+        raise InputError(
+            f"{path}: the runs lie between {x.min():g} and {x.max():g}, none of them where the problem's factors do: they look "
+            f"coded. Write the units of the problem; with -1 and 1 for the limits, {say_how}"
+        )
 
 
 def verification_document(result: RegionVerification, tol: float | None, certified: bool) -> dict[str, Any]:

@@ -222,15 +222,16 @@ def read_over_region(path: Path, data: dict[str, Any]) -> tuple[RegionDocument, 
         if field == "direction" and isinstance(given, str):
             given = {given: 1.0}
         elif field in ("items", "targets", "existing_runs") and isinstance(given, str):
-            given = _guarded(path, field, partial(_columns, path.parent / given))
+            wanted = (*region.factors, *(["count"] if field == "existing_runs" else []))
+            given = _guarded(path, field, partial(_columns, path.parent / given, wanted))
         inputs[field] = given
     if document.average_over is not None:
         inputs["region"] = _guarded(path, "average_over", document.average_over.region)
     return document, curve, inputs
 
 
-def _columns(path: Path) -> dict[str, Any]:
-    return dict(read_factors(path, unique=False).columns)
+def _columns(path: Path, only: tuple[str, ...] | None = None) -> dict[str, Any]:
+    return dict(read_factors(path, unique=False, only=only).columns)
 
 
 def _in_order(columns: dict[str, Any], terms: tuple[str, ...] | None) -> Any:

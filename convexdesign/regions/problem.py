@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convexdesign.arguments import numeric, positive, real
+from convexdesign.arms.labels import places_of_term
 from convexdesign.errors import InputError
 from convexdesign.problem import DesignProblem
 from convexdesign.problem.continuum import ContinuumProblem
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from convexdesign.regions.symmetry import Symmetry
     from convexdesign.regions.verification import RegionVerification
 
-__all__ = ["RegionProblem", "check_problem", "make_problem"]
+__all__ = ["RegionProblem", "check_problem", "make_problem", "repetitions"]
 
 KINDS = {
     "DesignProblem": ("targets",),
@@ -48,6 +49,8 @@ KINDS = {
 }
 COMMON = ("noise_variance", "costs", "prior_information", "existing_runs", "n_new")
 Where = Sequence[int] | Indices
+# By how much a column of shares, written with a few digits, may miss one.
+OFF_ONE = 0.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,9 +341,9 @@ class RegionProblem(ContinuumProblem):
         Parameters
         ----------
         runs : DataFrame, mapping or path
-            A column for each factor, a row a run.
+            A column for each factor, a row a run; a column count or weight, which is no factor, says how often.
         weights, counts : ndarray, shape (n,), optional
-            Shares or repetitions of the rows; each counts once where both are left out.
+            Shares or repetitions of the rows; each counts once where there are neither these nor such a column.
         rigorous : bool
             Prove the efficiency of polynomial models in rational arithmetic. Of other models intervals, rounded outwards,
             are the proof in either case; `proof` says which it was.
@@ -437,10 +440,12 @@ def _direction(curve: Curve | NonlinearCurve, given: Any) -> Floats:
 def _read_direction(curve: Curve | NonlinearCurve, given: Any) -> Floats:
     if isinstance(given, Mapping):
         out = np.zeros(curve.d)
+        seen: dict[int, Any] = {}
         for name, value in given.items():
-            if name not in curve.terms:
-                raise InputError(f"direction names {name!r}; the terms of the model are {', '.join(curve.terms)}")
-            out[curve.terms.index(name)] = real(value)
+            (place,) = _places(curve, name, "direction", one=True)
+            if place in seen:
+                raise InputError(f"direction names the term {curve.terms[place]} twice: {seen[place]!r} and {name!r}")
+            seen[place], out[place] = name, real(value)
         return out
     vector = np.asarray(numeric(given, "direction"), dtype=float)
     if vector.shape != (curve.d,):
@@ -450,14 +455,20 @@ def _read_direction(curve: Curve | NonlinearCurve, given: Any) -> Floats:
     return vector
 
 
+def _places(curve: Curve | NonlinearCurve, name: Any, what: str, one: bool = False) -> list[int]:
+    """The places of a term, however it is written (b:a for a:b), or of all levels of a category; of one term, if `one`."""
+    text = str(name)
+    found = places_of_term("1" if text == "Intercept" else text, curve.terms)
+    if not found or (one and len(found) > 1):
+        raise InputError(f"{what} names {name!r}; the terms of the model are {', '.join(curve.terms)}")
+    return found
+
+
 def _interest(curve: Curve | NonlinearCurve, given: Any) -> Floats:
     """K (d, s): indices or names of terms, or a matrix of combinations."""
     listed = [given] if isinstance(given, str) else given
     if isinstance(listed, (list, tuple)) and listed and all(isinstance(name, str) for name in listed):
-        for name in listed:
-            if name not in curve.terms:
-                raise InputError(f"interest names {name!r}; the terms of the model are {', '.join(curve.terms)}")
-        listed = [curve.terms.index(name) for name in listed]
+        listed = [place for name in listed for place in _places(curve, name, "interest")]
     K = numeric(listed, "interest")
     if K.ndim == 1:
         if K.size == 0 or K.dtype.kind not in "iu" or K.min() < 0 or K.max() >= curve.d or np.unique(K).size < K.size:
@@ -511,12 +522,41 @@ def _held(
         return read_psd(information, "prior_information", curve.d), planned
     F = curve.at(runs)
     where, x = curve.region.coordinates(runs)
+    repeated = repetitions(runs, curve.region.factors)
+    if repeated is not None:
+        F = F * np.sqrt(repeated)[:, None]
     for piece in set(where):
         mine = np.array(where) == piece
         F[mine] *= np.sqrt(curve.weights(piece, x[mine]))[:, None]
     if noise is not None:
         F = F / np.sqrt(values_of(noise, x))[:, None]
     return F.T @ F, planned
+
+
+def repetitions(settings: Any, factors: Sequence[str], name: str = "count") -> Floats | None:
+    """How often each row of a table counts, where it has a column of that name that is no factor."""
+    if name in factors:
+        return None
+    if hasattr(settings, "columns") or isinstance(settings, Mapping):
+        column = settings.get(name)
+    else:
+        column = [row.get(name) for row in settings] if any(name in row for row in settings) else None
+    if column is None:
+        return None
+    times = np.atleast_1d(np.asarray(numeric(column, name), dtype=float))
+    bad = np.flatnonzero(~((times >= 0) & np.isfinite(times)))
+    if name == "count":
+        bad = np.union1d(bad, np.flatnonzero(times != np.floor(times)))
+    if bad.size:
+        what = "counts are whole numbers of runs" if name == "count" else "weights are shares of the runs"
+        raise InputError(
+            f"{name} in row {bad[0]} is {times[bad[0]]:g}; {what}: call the column otherwise if it is none"
+        )
+    if name == "weight" and abs(float(times.sum()) - 1.0) > OFF_ONE:
+        raise InputError(
+            f"the column weight sums to {times.sum():g}, and shares sum to one: call it otherwise if it is something else"
+        )
+    return times
 
 
 def values_of(part: Ratio, x: Floats) -> Floats:

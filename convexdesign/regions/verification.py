@@ -21,7 +21,7 @@ from convexdesign.regions.criteria import Vectors, dimension, gap_of, log_det_sh
 from convexdesign.regions.design import RegionDesign, table_of_settings
 from convexdesign.regions.everywhere import prove_everywhere
 from convexdesign.regions.exchange import Search, SearchOutcome, inverse_root
-from convexdesign.regions.problem import RegionProblem, values_of
+from convexdesign.regions.problem import RegionProblem, repetitions, values_of
 from convexdesign.regions.proof import RegionProver
 from convexdesign.result_table import ResultTable
 from convexdesign.roundoff import value_error
@@ -238,6 +238,9 @@ def verify_over_region(
     stated, problem = problem, problem.adapted
     listed, x = problem.region.coordinates(runs)
     where = np.array(listed, dtype=np.intp)
+    if weights is None and counts is None:
+        counts = repetitions(runs, problem.region.factors)
+        weights = repetitions(runs, problem.region.factors, "weight") if counts is None else None
     w = shares(weights, counts, len(x))
     if not len(x):
         raise InputError("runs has no rows; a design must measure something")

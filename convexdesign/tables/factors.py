@@ -49,8 +49,8 @@ def read_factors(
 
     A column in which every cell is a number is numeric; one of text is categorical; a mixture is refused, and so are
     cells that look like numbers but are none with the decimal mark (a point, unless `decimal` says a comma). A first
-    column headed name, label, arm, run, id or not at all names the rows, each differently if `unique`. Columns that are not
-    among `only`, where that is given, are passed over, whatever they hold. The delimiter is
+    column headed name, label, arm, run, id or not at all names the rows, each differently if `unique`, unless it is among
+    `only`. Columns that are not among `only`, where that is given, are passed over, whatever they hold. The delimiter is
     found in the header.
 
     Raises InputError naming file, line and column.
@@ -73,7 +73,7 @@ def first_line(path: str | PathLike[str], *, delimiter: str | None = None, encod
     if is_npy(path):
         return []
     try:
-        lines = read_text(path, encoding, lambda text: _rows("\n".join(text.lstrip().splitlines()[:2]), delimiter))
+        lines = read_text(path, encoding, lambda text: _rows("\n".join(text.lstrip().splitlines()[:3]), delimiter))
     except InputError:
         return []
     return [cell.strip() for cell in lines[0].cells] if lines else []
@@ -89,7 +89,7 @@ def _read(
     if len(rows) < 2:
         raise InputError("there is a header line but no row of settings below it")
     head, body = rows[0].cells, rows[1:]
-    _check_header(head, rows[0].number, mark)
+    _check_header([name for name in head if name.strip() in only] if only is not None else head, rows[0].number, mark)
     for row in body:
         if len(row.cells) != len(head):
             raise InputError(
@@ -98,7 +98,7 @@ def _read(
     columns = {name: [row.cells[j] for row in body] for j, name in enumerate(head)}
     lines = [row.number for row in body]
     names = None
-    if head[0].lower() in LABELS and len(head) > 1:
+    if head[0].lower() in LABELS and len(head) > 1 and head[0].strip() not in (only or ()):
         names = tuple(columns.pop(head[0]))
         if unique:
             _check_names(names, lines, head[0])
@@ -123,7 +123,13 @@ def _check_names(names: Sequence[str], lines: list[int], column: str) -> None:
 
 
 def _rows(text: str, delimiter: str | None) -> list[Line]:
-    """Lines that are not blank, with their numbers; a header that lacks a cell, as R writes it, gets an empty first one."""
+    """Lines that are not blank, with their numbers; a header that lacks a cell, as R writes it, gets an empty first one.
+
+    A first line sep=; is for Excel, and says the delimiter.
+    """
+    told = re.match(r"\s*sep=(.)[ \t]*(?=[\r\n])", text)
+    if told is not None:
+        text, delimiter = text[told.end() :], delimiter or told[1]
     if delimiter is None:
         delimiter = _delimiter(text)
     elif len(delimiter) != 1 or delimiter in '"\r\n':

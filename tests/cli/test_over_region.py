@@ -7,6 +7,7 @@ import pandas
 import pytest
 
 import convexdesign as cd
+from convexdesign.cli.over_region import read_run_table
 
 MODEL = """
 title = "A curve for every batch"
@@ -89,8 +90,43 @@ def test_errors_of_run_tables_name_the_file(cli, model, tmp_path):
     path.write_text("Batch,x\nA,0\n")
     assert "runs.csv: the runs have no column 'batch'" in cli("verify", model, "--runs", path).err
     assert "there is a column 'Batch'" in cli("verify", model, "--runs", path).err
-    path.write_text("batch,x\nA,0\nC,1\n")
-    assert "runs.csv: row 1: batch is 'C'; its levels are A, B" in cli("verify", model, "--runs", path).err
+    for text, said in (
+        ("batch,x\nA,0\nC,1\n", "runs.csv: row 1: batch is 'C'; its levels are A, B"),
+        ("batch,x (mg)\nA,0\n", "there is a column 'x (mg)': call it x"),
+        ("Plan of May,\nbatch,x\nA,0\n", "the first line has Plan of May)"),
+        ("batch,x,count\nA,0,1.5\n", "count in row 0 is 1.5; counts are whole numbers"),
+        ("batch,x,weight\nA,0,70.5\n", "the column weight sums to 70.5"),
+    ):
+        path.write_text(text)
+        assert said in cli("verify", model, "--runs", path).err
+
+
+TABLES = {
+    # What other programs write, and the note on what is passed over.
+    "an empty column at the end, names of answers twice": ("run,k,y,y,\n3,0.5,1,,\n4,1,2,,\n,,,,\n", "over: y, y"),
+    "a first line for Excel": ("sep=;\nrun;k\n3;0.5\n4;1\n", ""),
+    "rows of R": ('"run" "k"\n"1" 3 0.5\n"2" 4 1\n', ""),
+    "a first factor that is called run": ("\ufeffrun,k\n3,0.5\n4,1\n", ""),
+    "how often under another name": ("run,k,Freq\n3,0.5,2\n4,1,2\n", "call Freq count if it says"),
+}
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_tables_of_other_programs(name, tmp_path, capsys):
+    problem = cd.DesignProblem.d_optimal(cd.Model.formula("1 + run + k").over(cd.Region.box(run=(1, 9), k=(0, 1))))
+    text, said = TABLES[name]
+    (tmp_path / "runs.csv").write_text(text, encoding="utf-8")
+    runs = read_run_table(problem, tmp_path / "runs.csv", {})["runs"]
+    assert runs.to_dict("list") == {"run": [3, 4], "k": [0.5, 1]}
+    assert said in (found := capsys.readouterr().err)
+    assert bool(said) == bool(found)
+
+
+def test_coded_settings_are_not_taken_for_those_of_the_problem(tmp_path):
+    problem = cd.DesignProblem.d_optimal(cd.Model.formula("1 + t").over(cd.Region.box(t=(150, 190))))
+    (tmp_path / "runs.csv").write_text("t\n-1\n1\n0\n")
+    with pytest.raises(cd.InputError, match=r"look coded.* t = 170 \+ 20 z"):
+        read_run_table(problem, tmp_path / "runs.csv", {})
 
 
 @pytest.mark.parametrize(

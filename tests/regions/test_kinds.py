@@ -61,3 +61,16 @@ def test_what_is_not_measured_has_no_finite_variance():
     design = cd.solve(D.c_optimal(line(2), [0.0, 1.0, 0.0]))
     assert np.isinf(design.variance([[0.0, 0.0, 1.0]])).all() or len(design.weights) > 2
     assert np.isfinite(design.variance([[0.0, 1.0, 0.0]])).all()
+
+
+def test_terms_may_be_written_otherwise():
+    region = cd.Region.levels(batch=["A", "B", "C"]) * cd.Region.box(a=(-1, 1), b=(-1, 1))
+    curve = cd.Model.formula("1 + batch + a*b + a**2").over(region)
+    place = {term: k for k, term in enumerate(curve.terms)}
+    c = D.c_optimal(curve, {"b:a": 2.0, "Intercept": 1.0, "I(a ** 2)": 3.0}).fields["direction"]
+    assert {term: c[k] for term, k in place.items() if c[k]} == {"1": 1, "a:b": 2, "a**2": 3}
+    K = D.ds_optimal(curve, ["b:a", "batch"]).fields["interest"]
+    assert [curve.terms[k] for k in K.argmax(axis=0)] == ["a:b", "batch[B]", "batch[C]"]
+    for wrong in ({"a*b": 1.0}, {"batch": 1.0}, {"a:b": 1.0, "b:a": 1.0}):
+        with pytest.raises(cd.InputError, match=r"the terms of the model are|names the term a:b twice"):
+            D.c_optimal(curve, wrong)

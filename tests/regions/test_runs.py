@@ -59,6 +59,21 @@ def test_replicates_counts_and_weights_say_the_same():
     assert rows.value == pytest.approx(counted.value, rel=1e-12)
     assert rows.value == pytest.approx(weighted.value, rel=1e-12)
     assert rows.is_optimal()  # 8 by symmetry
+    # A table with such a column says it itself, as points of designs and plans do; and runs done likewise.
+    for column, values in (("count", [2, 1, 2]), ("weight", [0.4, 0.2, 0.4])):
+        own = cd.verify(problem, runs={"x": [-1, 0, 1], column: values})
+        assert own.value == pytest.approx(cd.verify(problem, runs={"x": [-1, 0, 1]}, counts=[2, 1, 2]).value, abs=1e-12)
+    for column, values, said in (
+        ("weight", [70.2, 1, 1], "sums to 72.2"),
+        ("count", [1.5, 1, 1], "count in row 0 is 1.5"),
+    ):
+        with pytest.raises(cd.InputError, match=said):
+            cd.verify(problem, runs={"x": [-1, 0, 1], column: values})
+    held = [
+        D.d_optimal(line(2), existing_runs=runs, n_new=3)
+        for runs in ({"x": [-1, 1], "count": [2, 1]}, {"x": [-1, -1, 1]})
+    ]
+    np.testing.assert_allclose(held[0].prior, held[1].prior, rtol=1e-14)
 
 
 def test_g_efficiency_is_proven_over_the_region():
