@@ -139,7 +139,8 @@ class Search:
             if self.orbits.count(values) <= room:
                 return self.frame.unscaled(self.orbits.grid(values))
         u = self.orbits.chamber(self.rng.choice([-1.0, 0.0, 1.0], size=(4 * FEWEST, self.region.q)))
-        return self.frame.unscaled(np.unique(u, axis=0)[:room])
+        u = np.unique(u, axis=0)
+        return self.frame.unscaled(u[self.rng.permutation(len(u))[:room]])
 
     @property
     def by_formula(self) -> bool:
@@ -179,15 +180,18 @@ class Search:
             return maximise(value, self.region, starts, most, deadline=self.deadline)
         if self.by_formula:
             return self._best_of_formula(value, piece, B, starts, most, priced)
-        few = B if B.shape[0] <= B.shape[1] else np.asarray(np.linalg.qr(B, mode="r"))
-        squares = ChebyshevFunctions(self.frame.keys[piece], few @ self.frame.H[piece])
-        frame = self.frame
+        squares, frame = self.squares(piece, B), self.frame
         barrier = self.barrier if priced else replace(self.barrier, price=None)
 
         def climb(x: Floats) -> Floats:
             return frame.unscaled(barrier.climb(squares, frame.scaled(x)))
 
         return maximise(value, self.region, starts, most, climb, self.deadline)
+
+    def squares(self, piece: int, B: Floats) -> ChebyshevFunctions:
+        """Polynomials whose squares add up to p_b times the price."""
+        few = B if B.shape[0] <= B.shape[1] else np.asarray(np.linalg.qr(B, mode="r"))
+        return ChebyshevFunctions(self.frame.keys[piece], few @ self.frame.H[piece])
 
     def _best_of_formula(
         self, value: Function, piece: int, B: Floats, starts: Floats, most: int, priced: bool

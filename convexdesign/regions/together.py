@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from convexdesign.criteria.information import InformationForm, compressed, squar
 from convexdesign.errors import ConvergenceWarning, InputError, UnidentifiableError
 from convexdesign.outcome import Stats, Status
 from convexdesign.problem.continuum import ContinuumProblem
+from convexdesign.regions.ascent import ChebyshevFunctions
 from convexdesign.regions.design import table_of_settings
 from convexdesign.regions.everywhere import prove_everywhere
 from convexdesign.regions.exchange import Search
@@ -421,10 +422,25 @@ class TogetherSearch(Search):
         self.orbits = None
         self.columns: list[Floats] = []
 
-    @property
-    def by_formula(self) -> bool:
-        """The barrier climbs the sum by its derivatives."""
-        return True
+    @cached_property
+    def by_formula(self) -> bool:  # type: ignore[override]
+        """Whether the sum is no polynomial over one price."""
+        every = [problem for mixture in self.mixtures for problem in mixture.problems]
+        return not all(problem.is_polynomial and problem.price == every[0].price for problem in every)
+
+    def squares(self, piece: int, B: Floats) -> ChebyshevFunctions:
+        """Polynomials whose squares add up to the sum times the price; B, the rows of one term, is not used."""
+        terms = self.terms()
+        keys = [term.problem.frame.keys[piece] for term in terms]
+        every, place = np.unique(np.vstack(keys), axis=0, return_inverse=True)
+        parts = np.split(place.ravel(), np.cumsum([len(own) for own in keys])[:-1])
+        rows = []
+        for term, own in zip(terms, parts):
+            K = np.zeros((len(term.B), len(every)))
+            K[:, own] = term.B @ term.problem.frame.H[piece]
+            rows.append(K)
+        K = np.vstack(rows)
+        return ChebyshevFunctions(every, K if len(K) <= len(every) else np.asarray(np.linalg.qr(K, mode="r")))
 
     def branch(self, priced: bool) -> SumBranch:
         """The sum for branch and bound."""
