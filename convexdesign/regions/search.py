@@ -188,10 +188,13 @@ def _in_box(value: Function, x: Floats, low: Floats, high: Floats, deadline: flo
                 break
             at, height = _along(value, at, height, reach, k, low[k], high[k])
         x[going], step[going] = at, reach
-        settled = (height - best[going] <= 1e-13 * np.abs(height)) & np.all(reach <= 1e-4 * (high - low), axis=1)
-        best[going], going = height, going[~settled]
-        if not len(going) or time.perf_counter() > deadline:
+        still = height - best[going] <= 1e-13 * np.abs(height)
+        share = (reach / (high - low)).max(axis=1)
+        best[going] = height
+        if np.all(still & (share <= 1e-4)) or time.perf_counter() > deadline:
             break
+        # The others are polished as long as any one moves.
+        going = going[~(still & (share <= 1e-6))]
     return x
 
 
