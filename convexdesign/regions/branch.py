@@ -33,6 +33,8 @@ __all__ = ["Branch", "BranchProof"]
 Mask = NDArray[np.bool_]
 BATCH = 4096
 MOST_BOXES = 3_000_000
+# Batches that are looked at after the deadline, the worst; of the others what is known of the boxes that they come from counts.
+AFTER = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +61,11 @@ class Branch:
     def prove(self, piece: int, B: Floats, lam: float, deadline: float) -> BranchProof:
         """Whether p <= lam on the piece, and if not what is known."""
         q = self.q
-        waiting = [(np.full((1, q), -1.0), np.full((1, q), 1.0))]
+        # With each batch of boxes what is known of all of them: a half has no larger values than the whole.
+        waiting = [(np.full((1, q), -1.0), np.full((1, q), 1.0), np.inf)]
         count, left_over = 0, 0.0
         while waiting:
-            low, high = waiting.pop()
+            low, high, _ = waiting.pop()
             count += len(low)
             proven, bound, refuting, low, high, axis = self._judge(piece, B, low, high, lam)
             if len(refuting):
@@ -71,20 +74,25 @@ class Branch:
                 left_over = max(left_over, float(bound[~proven].max(initial=0.0)))
                 if not q:
                     continue
-                for a, b in waiting:
-                    ends = self._judge(piece, B, a, b, lam)
-                    left_over = max(left_over, float(ends[1].max(initial=0.0)))
+                waiting.sort(key=lambda batch: -batch[2])
+                ends = [float(self._judge(piece, B, a, b, lam)[1].max()) for a, b, _ in waiting[:AFTER]]
+                left_over = max([left_over, *ends, *(known for _, _, known in waiting[AFTER:])])
                 break
-            low, high, axis = low[~proven], high[~proven], axis[~proven]
+            low, high, axis, bound = low[~proven], high[~proven], axis[~proven], bound[~proven]
             if not len(low):
                 continue
             rows = np.arange(len(low))
             middle = (low[rows, axis] + high[rows, axis]) / 2.0
             first_high, second_low = high.copy(), low.copy()
             first_high[rows, axis], second_low[rows, axis] = middle, middle
-            low, high = np.vstack([low, second_low]), np.vstack([first_high, high])
+            # Halves lie next to one another, so that a batch has the bound of its own.
+            low, high, bound = (
+                np.stack(pair, axis=1).reshape(2 * len(bound), -1)
+                for pair in ((low, second_low), (first_high, high), (bound, bound))
+            )
             for start in range(0, len(low), self.batch):
-                waiting.append((low[start : start + self.batch], high[start : start + self.batch]))
+                part = slice(start, start + self.batch)
+                waiting.append((low[part], high[part], float(bound[part].max())))
         return BranchProof(max(lam, left_over), np.empty((0, q)), count)
 
     def _judge(

@@ -8,8 +8,9 @@ Frobenius norm, log(1 + t) >= t - t^2/(2 (1 - eps)) and 1/(1 + t) <= 1 - t + t^2
     -log tr(A^-1 M)              >= -log tr(m) + (tr(mE) - |m| |E|^2/(1 - eps)) / tr(m),     m = F'MF,
     -log det(K'A^-1K)/s          >= -log det(N)/s + (tr(mE) - |E|^2/(1 - eps)) / s,          N = K'FF'K, m = F'K N^-1 K'F.
 
-Each is first order in theta through tr(GE) = sum_i e_i |B'f_i(theta)|^2 + constant, one function of theta that the mean-value
-and second-order forms bound, and |E|^2 is of second order in the size of the box: boxes need not shrink to a minimum.
+Each is first order in theta through tr(GE) = sum_i e_i |B'f_i(theta)|^2 + constant, one function of theta that the
+mean-value and second-order forms bound, and |E|^2 is of second order in the size of the box: boxes need not shrink to a
+minimum.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from convexdesign.compound.components import component_of
-from convexdesign.regions.branch import forms, scaled
+from convexdesign.regions.branch import AFTER, forms, scaled
 from convexdesign.regions.generalised import GlmModel, NonlinearCurve, NonlinearModel
 from convexdesign.regions.intervals import UNIT, Interval, Jet
 from convexdesign.regions.problem import RegionProblem
@@ -34,6 +35,8 @@ __all__ = ["LowestInformation", "ThetaBranch", "at_theta"]
 
 BATCH = 512
 MOST_BOXES = 200_000
+# A side that is shorter than this share of the longest is not halved.
+NARROW = 1.0 / 16.0
 # What the roundings of F, of its determinant and of the prices may change a logarithm by, for each parameter.
 CHARGE = 256 * UNIT
 
@@ -126,32 +129,43 @@ class ThetaBranch:
 
     def prove(self, least: float, deadline: float = np.inf) -> LowestInformation:
         """Whether log Phi >= least everywhere in the box, and if not what is known."""
-        waiting = [(self.low[None, :], self.high[None, :])]
+        # With each batch of boxes what is known of all of them: a half has no smaller values than the whole.
+        waiting = [(self.low[None, :], self.high[None, :], -np.inf)]
         count, known = 0, np.inf
         while waiting:
-            low, high = waiting.pop()
+            low, high, _ = waiting.pop()
             count += len(low)
             middle = (low + high) / 2.0
             at = self.values(middle)
             if (at < least).any():
                 return LowestInformation(-np.inf, middle[at < least], count)
-            bound = self.bound(low, high)
+            bound, axis = self.judged(low, high)
             if count > MOST_BOXES or time.perf_counter() > deadline:
-                known = min(known, float(bound.min()), *(float(self.bound(a, b).min()) for a, b in waiting))
+                waiting.sort(key=lambda batch: batch[2])
+                ends = [float(self.bound(a, b).min()) for a, b, _ in waiting[:AFTER]]
+                known = min([float(bound.min()), *ends, *(below for _, _, below in waiting[AFTER:])])
                 break
             left = np.asarray(bound < least, dtype=bool)
-            low, high = low[left], high[left]
+            low, high, axis, bound = low[left], high[left], axis[left], bound[left]
             if not len(low):
                 continue
-            rows, axis = np.arange(len(low)), np.argmax((high - low) / (self.high - self.low), axis=1)
+            rows = np.arange(len(low))
             first, second = high.copy(), low.copy()
             first[rows, axis] = second[rows, axis] = middle[left][rows, axis]
-            low, high = np.vstack([low, second]), np.vstack([first, high])
-            waiting += [(low[s : s + BATCH], high[s : s + BATCH]) for s in range(0, len(low), BATCH)]
+            low, high, bound = (
+                np.stack(pair, axis=1).reshape(2 * len(bound), -1)
+                for pair in ((low, second), (first, high), (bound, bound))
+            )
+            parts = [slice(start, start + BATCH) for start in range(0, len(low), BATCH)]
+            waiting += [(low[part], high[part], float(bound[part].min())) for part in parts]
         return LowestInformation(min(least, known), np.empty((0, self.p)), count)
 
     def bound(self, low: Floats, high: Floats) -> Floats:
         """A lower bound on log Phi over each box."""
+        return self.judged(low, high)[0]
+
+    def judged(self, low: Floats, high: Floats) -> tuple[Floats, Indices]:
+        """A lower bound on log Phi over each box, and the parameter that it is to be halved along."""
         n, d = len(low), self.d
         centre = (low + high) / 2.0
         A = self.information(centre)
@@ -162,7 +176,7 @@ class ThetaBranch:
         F = V / np.sqrt(level)[:, None, :]
         start = np.log(level).sum(axis=1) / d
         if self.L is None:
-            B, share = F / np.sqrt(d), np.full(n, 1.0 / (2.0 * d))
+            G, share = np.broadcast_to(np.eye(d) / np.sqrt(d), (n, d, d)), np.full(n, 1.0 / (2.0 * d))
         else:
             image = np.swapaxes(F, 1, 2) @ self.L
             if self.is_determinant:
@@ -176,41 +190,51 @@ class ThetaBranch:
                 total = np.einsum("nij,nij->n", image, image)
                 start, G = -np.log(total), image / np.sqrt(total)[:, None, None]
                 share = np.einsum("nij,nij->n", G, G)
-            B = F @ G
-        over, point = self.traces(B, low, high), self.traces(B, centre, centre)
+        B = F @ G
+        wide, narrow = self.whitened(F, Interval(low, high)), self.whitened(F, Interval(centre, centre))
+        over, point = self.traces(B, G, wide), self.traces(B, G, narrow)
         radius = np.maximum(high - centre, centre - low) * (1.0 + 4 * UNIT)
         first_order = -np.fmin(-over.value.lo, forms(-point, -over, radius))
-        first_order = first_order + np.einsum("nik,ij,njk->n", B, self.prior, B) - self.trace_of_identity(B, F)
-        size = self.distance(F, low, high, centre, radius)
+        first_order = first_order + np.einsum("nik,ij,njk->n", B, self.prior, B) - np.einsum("nij,nij->n", G, G)
+        moved = self.change(F, wide, narrow, radius)
+        with np.errstate(invalid="ignore", over="ignore"):
+            size = np.sqrt(np.sum(moved.size**2, axis=(1, 2))) * (1.0 + d * d * UNIT)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             found = start + first_order - share * (1.0 + 1e-9) * size**2 / (1.0 - size)
             found = found - CHARGE * d * (4.0 + np.abs(start) + np.abs(first_order))
-        return np.where(ok & (size < 0.99) & np.isfinite(found), found, -np.inf)
+        found = np.where((size < 0.99) & np.isfinite(found), found, -np.inf)
+        # What loosens a bound is how far the information moves along a parameter.
+        with np.errstate(invalid="ignore", over="ignore"):
+            index = range(self.p)
+            felt = over.gradient.size * radius + over.hessian.size[:, index, index] * radius**2
+        share = (high - low) / (self.high - self.low)
+        felt = np.where(np.isfinite(felt).all(axis=1, keepdims=True), felt, share)
+        # A parameter that is hardly felt by this sum may be felt by others.
+        axis = np.argmax(np.where(share >= NARROW * share.max(axis=1, keepdims=True), felt, -1.0), axis=1)
+        return np.where(ok & np.isfinite(found), found, -np.inf), axis
 
-    def trace_of_identity(self, B: Floats, F: Floats) -> Floats:
-        """tr(G) where B = F G^(1/2)."""
-        root = np.linalg.solve(F, B)
-        return np.asarray(np.einsum("nij,nij->n", root, root))
+    def whitened(self, F: Floats, box: Interval) -> list[list[Jet]]:
+        """Of every setting F'f over boxes of the parameters; of a generalised linear model its weight alone."""
+        out = []
+        for piece, x in zip(self.where, self.x):
+            jets, weight = self.jets(piece, x, box)
+            out.append([weight] if weight is not None else [mixed(jets, F[:, :, k]) for k in range(self.d)])
+        return out
 
-    def traces(self, B: Floats, low: Floats, high: Floats) -> Jet:
-        """sum_i e_i |B'f_i|^2 over boxes of the parameters."""
+    def traces(self, B: Floats, G: Floats, settings: list[list[Jet]]) -> Jet:
+        """sum_i e_i |B'f_i|^2 over boxes of the parameters, B = FG, from F'f_i."""
         out: Jet | None = None
-        for piece, x, effort in zip(self.where, self.x, self.effort):
-            jets, weight = self.jets(piece, x, Interval(low, high))
-            if weight is not None:
+        for piece, x, effort, z in zip(self.where, self.x, self.effort, settings):
+            if self.curve.weight is not None:
                 # Linear functions that do not depend on the parameters, times one weight that does.
                 g = self.curve.rows(piece, x[None, :])[0]
-                part = scaled(weight, effort * np.sum((np.swapaxes(B, 1, 2) @ g) ** 2, axis=1))
+                part = scaled(z[0], effort * np.sum((np.swapaxes(B, 1, 2) @ g) ** 2, axis=1))
             else:
-                squares: Jet | None = None
-                for k in range(B.shape[2]):
-                    z = scaled(jets[0], B[:, 0, k])
-                    for row in range(1, self.d):
-                        z = z + scaled(jets[row], B[:, row, k])
-                    square = z.power(2)
-                    squares = square if squares is None else squares + square
-                assert squares is not None
-                part = squares * float(effort)
+                columns = z if self.L is None else [mixed(z, G[:, :, k]) for k in range(G.shape[2])]
+                squares = columns[0].power(2)
+                for column in columns[1:]:
+                    squares = squares + column.power(2)
+                part = squares * float(effort / self.d if self.L is None else effort)
             out = part if out is None else out + part
         assert out is not None
         return out
@@ -229,30 +253,32 @@ class ThetaBranch:
             eta = eta + Jet.coordinate(box, k) * float(g[k])
         return [], as_jet(node.over({"eta": eta}), n, self.p)
 
-    def distance(self, F: Floats, low: Floats, high: Floats, centre: Floats, radius: Floats) -> Floats:
-        """|F'A(theta)F - I| in the Frobenius norm, at most, over each box."""
+    def change(self, F: Floats, wide: list[list[Jet]], narrow: list[list[Jet]], radius: Floats) -> Interval:
+        """F'A(theta)F - I over each box, (n, d, d)."""
         d = self.d
         held = np.swapaxes(F, 1, 2) @ self.prior @ F - np.eye(d)
         total = Interval(held - 1e-13, held + 1e-13)
-        for piece, x, effort in zip(self.where, self.x, self.effort):
-            jets, weight = self.jets(piece, x, Interval(low, high))
-            fixed, at = self.jets(piece, x, Interval(centre, centre))
-            if weight is not None and at is not None:
+        for piece, x, effort, over, at in zip(self.where, self.x, self.effort, wide, narrow):
+            near = [nearby(jet, point, radius) for jet, point in zip(over, at)]
+            if self.curve.weight is not None:
                 image = np.swapaxes(F, 1, 2) @ self.curve.rows(piece, x[None, :])[0]
                 outer = effort * image[:, :, None] * image[:, None, :]
-                narrow = nearby(weight, at, radius)
-                total = total + Interval(narrow.lo[:, None, None], narrow.hi[:, None, None]) * outer
+                total = total + Interval(near[0].lo[:, None, None], near[0].hi[:, None, None]) * outer
                 continue
-            parts = [nearby(jet, point, radius) for jet, point in zip(jets, fixed)]
-            z = parts[0][:, None] * F[:, 0, :]
-            for row in range(1, d):
-                z = z + parts[row][:, None] * F[:, row, :]
+            z = Interval(np.stack([part.lo for part in near], axis=1), np.stack([part.hi for part in near], axis=1))
             product = z[:, :, None] * z[:, None, :]
             index, own = np.arange(d), z.square()
             product.lo[:, index, index], product.hi[:, index, index] = own.lo, own.hi
             total = total + product * float(effort)
-        with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray(np.sqrt(np.sum(total.size**2, axis=(1, 2))) * (1.0 + d * d * UNIT))
+        return total
+
+
+def mixed(jets: list[Jet], factors: Floats) -> Jet:
+    """Their sum with factors (n, len(jets)), for each box its own."""
+    out = scaled(jets[0], factors[:, 0])
+    for k in range(1, len(jets)):
+        out = out + scaled(jets[k], factors[:, k])
+    return out
 
 
 def nearby(over: Jet, at: Jet, radius: Floats) -> Interval:

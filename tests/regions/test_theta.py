@@ -69,6 +69,18 @@ def test_the_bound_is_of_any_design():
     assert design.prior["share"].sum() == pytest.approx(1, abs=1e-4)
 
 
+def test_boxes_are_halved_along_what_is_felt():
+    # 7,600 boxes where all sides are halved in turn and each entry of f is bounded for itself.
+    emax = M.nonlinear("e0 + emax*x/(ed + x)", {"e0": 0, "emax": 10, "ed": 5})
+    problem = D.d_optimal(emax.at(R.box(emax=(5, 15), ed=(0.1, 20))).over(R.box(x=(0, 10))))
+    x, w = np.array([[0.0], [0.5], [3.0], [10.0]]), np.array([0.3, 0.2, 0.2, 0.3])
+    branch = ThetaBranch(problem.centre, problem.box, [0] * 4, x, w)
+    lowest = branch.values(np.array([[5.0, 20.0]]))[0]
+    proof = branch.prove(lowest - 1e-3)
+    assert proof.value == lowest - 1e-3
+    assert proof.boxes < 3500
+
+
 KINDS = {
     "d": lambda curve: D.d_optimal(curve),
     "a": lambda curve: D.a_optimal(curve),
@@ -97,6 +109,8 @@ def test_bounds_over_boxes_against_samples(kind, model):
     inside = low[:, None] + (high - low)[:, None] * share
     values = branch.values(inside.reshape(-1, 2)).reshape(60, 40)
     assert (bound <= values.min(axis=1) + 1e-12).all()
+    # What is known after the deadline is a bound, too.
+    assert branch.prove(values.min() - 0.1, deadline=0.0).value <= branch.values(branch.box_corners()).min()
     narrow = half[:, 0] < 1e-3 * (branch.high - branch.low)[0]
     assert (values.min(axis=1) - bound)[narrow].max() < 2e-3
     # The values are those of the problem at each of the parameters.
