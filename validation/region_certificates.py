@@ -36,7 +36,8 @@ from convexdesign.typing import Floats
 
 SHAPES = ("box", "polytope", "simplex")
 KINDS = ("d", "a", "c")
-LIMIT = 20.0
+# Seconds on the clock, and as many as they may become where the machine is busy with other things.
+LIMIT, MOST_LIMIT = 20.0, 200.0
 SLACK = {"box": 1e-5, "polytope": 1e-3, "simplex": 1e-3}
 SAMPLES = 4000
 MOST_BOXES = 20_000
@@ -228,14 +229,24 @@ def proven_by_bernstein(problem: Any, design: Any, slack: float) -> str:
     return "undecided"
 
 
+def solved(problem: Any) -> tuple[Any, float]:
+    """The design, and the seconds of processor time that it took; again where other programs had most of the time allowed."""
+    limit = LIMIT
+    while True:
+        started = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cd.ConvergenceWarning)
+            design = cd.solve(problem, time_limit=limit)
+        seconds = time.process_time() - started
+        if design.status is not cd.Status.TIME_LIMIT or seconds > LIMIT / 2 or limit >= MOST_LIMIT:
+            return design, seconds
+        limit = min(MOST_LIMIT, limit * LIMIT / max(seconds, 1.0))
+
+
 def judge(number: int, seed: int) -> dict[str, object]:
     """One problem: what was answered, and what of it is false."""
     problem, shape, kind, rng = problem_of(number, seed)
-    started = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cd.ConvergenceWarning)
-        design: Any = cd.solve(problem, time_limit=LIMIT)
-    seconds = time.process_time() - started
+    design, seconds = solved(problem)
     inner = problem.adapted
     x = problem.adapted_settings(design.where, design.x)
     false = []
@@ -316,7 +327,7 @@ def written(rows: list[dict[str, object]], folder: Path, command: str) -> None:
         "Random polynomial models on random boxes, polytopes and simplices; D, A and c; one in three with unequal noise.",
         "Values are recomputed in rational arithmetic, sensitivities at thousands of settings, the bound on them is proven",
         "again by Bernstein forms (with the slack of `SLACK`, else undecided), and no design over a list of random settings",
-        "is better than the bound. Answers that are not CERTIFIED ended at their time limit, on the clock of the machine.",
+        "is better than the bound. Answers that are not CERTIFIED ended at a limit of 20 seconds of their own time.",
         "",
         "| region | problems | CERTIFIED | proven again | undecided | false | median seconds | longest |",
         "|---|---|---|---|---|---|---|---|",
