@@ -356,6 +356,8 @@ def _new_names(
         raise InputError(f"{what}s that join need a name each: {len(given)} names for {rows.n} of them")
     seen = [str(name) for name in known or ()]
     for name in map(str, given):
+        if not name.strip():
+            raise InputError(f"an {what} that joins is called {name!r}; give it a name that can be read")
         if name in seen:
             raise InputError(f"there is an {what} {name!r} already; give the new one a name of its own")
         seen.append(name)

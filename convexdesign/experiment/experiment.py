@@ -33,7 +33,7 @@ from convexdesign.experiment.following import DryRun, LogFollower
 from convexdesign.experiment.history import RoundView, history, rounds_frame
 from convexdesign.experiment.ledger import Phase
 from convexdesign.experiment.names import labels
-from convexdesign.experiment.noise import refuse_two_values, told_of_round
+from convexdesign.experiment.noise import refuse_two_values, told_of_round, warn_out_of_range
 from convexdesign.experiment.packing import packed_summary, unpacked_summary
 from convexdesign.experiment.parsing import checked_key, checked_note, reward_rows, summary_under
 from convexdesign.experiment.reading import ReadOnlyStore
@@ -490,6 +490,11 @@ class Experiment(LogFollower):
             Where a key is known with other content.
         StoreError
             Where the file cannot be written.
+
+        Warns
+        -----
+        GuaranteeWarning
+            Where rewards are not in the range that they were said to have.
         """
         part = self._part(batch, observations, key, arms, rewards, keys)
         return self.tell_all([part], dry_run=dry_run, as_arrived=as_arrived)[0]
@@ -526,6 +531,8 @@ class Experiment(LogFollower):
             for part in parts:
                 new, result = admit(self._ledger, part)
                 results.append(result)
+                if new is not None:
+                    warn_out_of_range(self._replay.follow(self._ledger), new)
                 if isinstance(new, RewardRows):
                     write(PendingEvent(EventKind.TOLD, new.record()))
                 elif new is not None:

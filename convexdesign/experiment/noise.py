@@ -1,13 +1,17 @@
-"""Results that are not of the noise that the algorithm was made for, noticed before they are recorded."""
+"""Results that are not of the noise that the algorithm was made for, noticed when they are told."""
 
 from __future__ import annotations
 
-from convexdesign.errors import InputError
-from convexdesign.experiment.ledger import Ledger
-from convexdesign.experiment.results import aggregate
-from convexdesign.identification import Identifier
+import warnings
 
-__all__ = ["refuse_two_values", "told_of_round"]
+from convexdesign.errors import InputError
+from convexdesign.estimation import Observations
+from convexdesign.experiment.ledger import Ledger
+from convexdesign.experiment.packing import unpacked_summary
+from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate
+from convexdesign.identification import GuaranteeWarning, Identifier
+
+__all__ = ["refuse_two_values", "told_of_round", "warn_out_of_range"]
 
 
 def told_of_round(ledger: Ledger) -> int:
@@ -27,3 +31,17 @@ def refuse_two_values(ledger: Ledger, algorithm: Identifier, before: int) -> Non
     refused = algorithm.two_valued(aggregate(ledger.results, round_.ids, ledger.n_arms))
     if refused is not None:
         raise InputError(f"{refused}; nothing was recorded")
+
+
+def warn_out_of_range(algorithm: Identifier, part: RewardRows | SummaryRows) -> None:
+    """GuaranteeWarning where rewards that are told are not in their range: corrected at once, nothing will rest on them."""
+    n = algorithm.n_arms
+    if isinstance(part, RewardRows):
+        told = Observations.from_rewards(n, part.arms, part.rewards)
+    else:
+        content = part.observed
+        columns = {"arms": content.arms, "count": content.count, "mean": content.values, "m2": content.m2}
+        told = unpacked_summary(columns, n)
+    found = algorithm.out_of_range(told)
+    if found is not None:
+        warnings.warn(f"{found}. They are recorded, and the answer will be void", GuaranteeWarning, stacklevel=4)

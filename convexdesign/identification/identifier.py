@@ -309,6 +309,22 @@ class Identifier(Resumable):
             "with confirm_noise=True if that holds all the same"
         )
 
+    def out_of_range(self, observations: Observations) -> str | None:
+        """Which of these rewards are not in the range that the answer rests on, in words with the remedy.
+
+        Parameters
+        ----------
+        observations : Observations
+            Some rewards.
+
+        Returns
+        -------
+        str or None
+            None where all may be, or where the answer rests on no range.
+        """
+        found = None if self._range is None else self._outside(self._range, observations)
+        return None if found is None else f"{found}; correct them if they are mistakes, else {self._remedy()}"
+
     def _absorb(self, observations: Observations) -> None:
         refused = self.two_valued(observations) if self.refuses_two_values else None
         if refused is not None:

@@ -159,8 +159,11 @@ def _counts(groups: Sequence[Sequence[str]]) -> bool:
 
 
 def _refuse_counting_first_line(body: list[Line]) -> None:
-    """A first line 0, 1, 2, ... over decimals may be the column numbers that data frames write as header."""
+    """A first line 0, 1, 2, ... over decimals may be the column numbers that data frames write as header, behind the name of
+    the index where that has one."""
     first = body[0].cells
+    if len(first) >= 4 and kind(first[0], ".") == kind(first[0], ",") == "text":
+        first = first[1:]
     if len(body) < 2 or not written_as_integer(first[0]) or first[0].lstrip("+-0") or not _counts([first]):
         return
     decimals_below = not any(written_as_integer(cell) for row in body[1:] for cell in row.cells)

@@ -730,6 +730,10 @@ def test_results_as_they_arrived(experiment, store, problem_file, tmp_path):
     said = experiment("arrived", "--arm", more["arm"], "--count", int(more["pulls"]) + 2, "--json")
     assert json.loads(said.out)["outstanding"] == sum(int(row["pulls"]) for row in asked) + 2
     assert experiment("arrived", "--arm", more["arm"], "--arm", fewer["arm"], "--count", 3).code == 2
+    for count in (-1, 10**20):
+        said = experiment("arrived", "--arm", more["arm"], "--count", count)
+        assert (said.code, f"arm {more['arm']}: {count} results" in said.err) == (2, True)
+    assert "named twice" in experiment("arrived", *(["--arm", more["arm"], "--count", 3] * 2)).err
     lines = [f"{row['arm']}-day,{row['arm']},{int(row['pulls']) + 4},0.5,3.0" for row in asked]
     name = results(tmp_path / "day.csv", *lines, header="key,arm,count,mean,m2")
     assert experiment("tell", name).code == 2

@@ -153,6 +153,7 @@ def test_an_arm_that_joins_changes_nothing_of_what_is_known_of_the_others(path, 
     [
         (lambda x: x.join_variant("red"), "there is an arm 'red' already"),
         (lambda x: x.join_variant(), "the arms have names"),
+        (lambda x: x.join_variant(" "), "an arm that joins is called ' '"),
         (lambda x: x.join_variant("new", noise_variance=1.0), "learns variances"),
         (lambda x: x.join_variant("new", reward_range=(0, 1)), "reward_range is given"),
         (lambda x: x.join_item([[1.0, 1.0]], names=["i"], arms=[[1.0, 1.0]], arm_names=["a"]), "the 3 of the others"),

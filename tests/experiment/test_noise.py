@@ -52,6 +52,19 @@ def test_recorded_where_confirmed_or_made_for_it(tmp_path):
         assert ("Bernoulli" if name == "c" else "Gaussian") in x.status().guarantee
 
 
+def test_rewards_out_of_their_range_are_told_at_once_and_can_be_corrected(tmp_path):
+    with cd.Experiment.create(tmp_path / "r.db", I.MartingaleElimination(np.eye(2), noise="bernoulli")) as x:
+        batch = x.ask()
+        with pytest.warns(I.GuaranteeWarning, match=r"rewards of arm 1 are not either 0 or 1; correct them .* void"):
+            x.tell(batch, arms=[0, 1], rewards=[1.0, 0.5], keys=["a", "b"])
+        with pytest.warns(I.GuaranteeWarning, match="rewards of arm 0 are not"):
+            x.tell(batch, cd.estimation.Observations([4, 0], [1.5, 0.0], [0.0, 0.0]), key="c", dry_run=True)
+        x.amend("b", reward=1.0)
+        rest = x.outstanding()
+        x.tell(batch, cd.estimation.Observations(rest, [1.0, 0.0], [0.0, 0.0]), key="d")
+        assert not x.status().void
+
+
 def test_a_store_that_has_them_can_be_read_and_is_void(tmp_path, monkeypatch):
     path = tmp_path / "d.db"
     with monkeypatch.context() as patch:

@@ -166,6 +166,7 @@ AMBIGUOUS = {
     "thousands with points": ("1.234;5.678\n2.345;6\n", "two ways"),
     "quoted thousands": ('"1,234","5,678"\n"2,345","6,789"\n', "thousands"),
     "column numbers": ("0,1,2\n0.5,0.25,3\n", "header=True"),
+    "column numbers behind a name": ("arm,0,1,2\nred,1,0,0\nblue,0,0,1\n", "header=True"),
     "column numbers over decimals": ("0,1\n0.5,0.25\n", "header=True"),
     "header that a comma splits": ("x,x\n3,4\n5,6\n", "two columns"),
     "text beside zero": ("a,0\n1,0\n0,1\n", "header=True"),

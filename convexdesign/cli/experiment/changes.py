@@ -166,13 +166,19 @@ def arrived(
     A traffic splitter does not stop at 64. The promise then holds if chance or a clock decided the numbers, and not the
     values of the results: say it before these are looked at. `tell --as-arrived` says it of the results in a file.
     """
+    from convexdesign.identification.identifier import MOST_SAMPLES
+
     with changing(store, as_json) as x:
         number = _awaited(x, batch)
         if len(arm) != len(count):
             raise InputError(f"{counted(len(arm), '--arm')} and {counted(len(count), '--count')}; give one for each")
-        counts = x.expected()
-        for label, wanted in zip(arm, count):
-            counts[arm_index(x, label)] = wanted
+        counts, indices = x.expected(), [arm_index(x, label) for label in arm]
+        if len(set(indices)) < len(indices):
+            raise InputError("an arm is named twice; give one --count for each")
+        for label, index, wanted in zip(arm, indices, count):
+            if not 0 <= wanted <= MOST_SAMPLES:
+                raise InputError(f"arm {label}: {wanted} results; give a whole number from 0 to {MOST_SAMPLES}")
+            counts[index] = wanted
         x.arrived(number, counts, reason=reason)
 
 
