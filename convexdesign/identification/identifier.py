@@ -656,7 +656,7 @@ class Identifier(Resumable):
             samples=self.samples,
             burn_in_samples=self.burn_in_samples,
             rounds=len(self.rounds),
-            delta=self.delta,
+            delta=self.error_probability,
             epsilon=self.epsilon if status is AnswerStatus.EPSILON_GOOD else 0.0,
             assumption=self.assumption,
         )
