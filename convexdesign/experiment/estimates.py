@@ -166,11 +166,13 @@ def estimates_of(
     pairs = m > 1
     share = means_alpha * (MEANS_SHARE if pairs else 1.0)
     rest = means_alpha - share
-    means = sequences(evidence, numbers, items, float(np.log(2 * m / share)))
+    least, most = _range_of_items(algorithm, items)
+    means = sequences(evidence, numbers, items, float(np.log(2 * m / share))).within(least, most)
 
     def difference(reference: int) -> Difference:
         # Every ordered pair is one event, so that the reference may be chosen when all is seen.
         ends = sequences(evidence, numbers, items - items[reference], float(np.log(m * (m - 1) / rest)))
+        ends = ends.within(least - most[reference], most - least[reference])
         return Difference(reference, values - values[reference], ends)
 
     guess = views[-1].best_guess or (int(np.argmax(values)),)
@@ -215,6 +217,18 @@ def _evidence(algorithm: Identifier, views: Sequence[RoundView], alpha: float) -
     rounds = [view.observations for view in views]
     evidence, numbers = evidence_of_rounds(algorithm.arms, rounds, high, price, law)
     return evidence, numbers, alpha if price is None else alpha - price
+
+
+def _range_of_items(algorithm: Identifier, items: Floats) -> tuple[Floats, Floats]:
+    """Ends (m,) of the range of each item's value: that of the rewards of an arm that is the item; infinite where none is."""
+    least, most = np.full(len(items), -np.inf), np.full(len(items), np.inf)
+    known = getattr(algorithm, "reward_range", None)
+    if known is not None:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=float), algorithm.n_arms) for end in known)
+        for arm, vector in enumerate(np.asarray(algorithm.arms, dtype=float)):
+            same = (items == vector).all(axis=1)
+            least[same], most[same] = np.maximum(least[same], low[arm]), np.minimum(most[same], high[arm])
+    return least, most
 
 
 def _theta(algorithm: Identifier, evidence: Evidence) -> Floats:

@@ -31,6 +31,12 @@ class Sequences:
     low: Floats
     high: Floats
 
+    def within(self, least: Floats, most: Floats) -> Sequences:
+        """Ends that leave [least, most] (k,) put there: the values are known to lie between."""
+        if np.isinf(least).all() and np.isinf(most).all():
+            return self
+        return Sequences(np.clip(self.low, least, most), np.clip(self.high, least, most))
+
 
 def sequences(evidence: Evidence, rounds: Sequence[int], directions: Floats, threshold: float) -> Sequences:
     """Intervals of rows y (k, d) after each round, whose ends are where the wealth reaches exp(threshold).

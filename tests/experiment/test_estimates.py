@@ -170,19 +170,28 @@ def test_every_algorithm_has_estimates(path, algorithm):
         assert x.to_html().count("<svg") >= 2
 
 
-def test_rewards_of_two_values_have_estimates(path):
-    rng = np.random.default_rng(0)
-    rates = np.array([0.05, 0.1])
-    with cd.Experiment.create(path, I.MartingaleElimination(np.eye(2), noise="bernoulli")) as x:
+@pytest.mark.parametrize("rates", [(0.05, 0.1), (0.0, 1.0)])
+def test_rewards_of_two_values_have_estimates(path, rates):
+    """Rates and their differences keep in the range that the rewards have, also where bets alone would not say so."""
+    rng, rates = np.random.default_rng(0), np.array(rates)
+    items = [[1, 0], [0, 1], [0.5, 0.5]]
+    with cd.Experiment.create(path, I.MartingaleElimination(np.eye(2), items, noise="bernoulli")) as x:
         for _ in range(4):
             batch = x.ask()
             ones = rng.binomial(batch.counts, rates)
             mean = ones / np.maximum(batch.counts, 1)
             x.tell(batch, Observations(batch.counts, mean, batch.counts * mean * (1 - mean)))
-        found = x.confidence()
-    assert np.all(found.low < rates)
-    assert np.all(rates < found.high)
-    assert np.all(found.high < 1.0)
+            if x.done:
+                break
+        found = x.confidence(control=0)
+    values = np.append(rates, rates.mean())
+    for low, high in ((found.low, found.high), (found.over_time.low[0], found.over_time.high[0])):
+        assert np.all(low <= values)
+        assert np.all(values <= high)
+        assert np.all(low[:2] >= 0.0)
+        assert np.all(high[:2] <= 1.0)
+    assert np.all(found.to_control.low[:2] >= [0.0, -1.0])
+    assert np.all(found.to_control.high[:2] <= [0.0, 1.0])
     assert "either 0 or 1" in found.assumption
 
 

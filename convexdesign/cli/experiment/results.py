@@ -157,6 +157,10 @@ def _add(found: ResultsFile, line: _Line, key: str, batch: int | None, arm: int)
     spread = "m2" if "m2" in line.header else "variance"
     if count > 1:
         m2 = line.number(spread) * (1 if spread == "m2" else count - 1)
+        if m2 < 0:
+            raise InputError(
+                f"{line.place}: {spread} is {line.text(spread)!r}, not a number of at least 0; correct the row"
+            )
     elif line.text(spread).lower() in ("", "nan", "na", "null") or line.number(spread) == 0:
         m2 = 0.0  # of one measurement there is no more to say, and some programs say nothing
     else:
