@@ -81,6 +81,8 @@ MERGED = 0.02
 REFUTED = 8
 # Rounds that do not halve the gap before neighbours are made one: with them rounding decides.
 IDLE = 5
+# Settings added a round: where a circle of them is optimal, a search finds hundreds, and Newton's steps cost their cube.
+MOST_ADDED = 20
 NEGLIGIBLE = 1e-9
 # Of more entries of the information of all settings no vertex is sought.
 MOST_ENTRIES = 1_000_000
@@ -609,6 +611,7 @@ class Together:
                 break
             keep = reached.weights > 1e-3 / len(reached.weights) * min(1.0, 1e3 * reached.gap)
             high = height > 1.0 - 10.0 * reached.gap
+            high[MOST_ADDED:] = False  # the highest come first
             parts_where, parts_x = [reached.where[keep], where[high]], [reached.x[keep], x[high]]
             if missed is not None:
                 parts_where.append(missed[0])
