@@ -64,9 +64,16 @@ def best_weights(
         assert states is not None
     shrink = GENTLE if corners else SHRINK
     climbing = corners
+    centred = None
     while True:
         t = _least(values_of(groups, states), mu)
         w, t, states, is_centred = _centred(groups, rows, a, w, t, states, mu)
+        if is_centred:
+            centred = w, t, states, mu
+        elif centred is not None and not corners:
+            # Beside the path multipliers say little: what was last reached on it is better than a sharper barrier.
+            w, t, states, mu = centred
+            break
         # Far from the end a sharp barrier with corners leads nowhere: a blunter one first.
         climbing = climbing and not is_centred and mu < BLUNTEST
         if mu <= last and not climbing:
