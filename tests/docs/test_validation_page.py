@@ -1,0 +1,75 @@
+"""The page on validation states what the tables beside it say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+LINES = {
+    line.split("|")[1].strip(): line.split("|")[4].strip()
+    for line in (DOCS / "validation.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ")
+}
+TEXT = (DOCS / "validation.md").read_text(encoding="utf-8")
+
+
+def table(name):
+    found = pd.read_csv(DOCS / "validation" / f"{name}.csv")
+    if "times_older_bound" in found:
+        found["ratio"] = found["times_older_bound"]
+        found["error"] = found["standard_error"] * found["times_older_bound"] / found["mean_samples"]
+    return found
+
+
+def stated(ratio, error):
+    return f"{ratio:.2f} ± {error:.2f}".replace("± 0.", "± .")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_experiments(number):
+    rows = table("martingale-bounds").query(f"experiment == 'experiment {number}'").set_index(["objective", "bounds"])
+    row = rows.loc["best-arm", "tight"]
+    assert LINES[f"experiment {number}, best arm"] == stated(row["ratio"], row["error"])
+    wide = LINES["the three, bounds ten times too wide"].split(" / ")
+    assert wide[number - 1] == f"{rows.loc['best-arm', 'ten times too wide']['ratio']:.2f}"
+    sets = LINES["level sets, experiments 1 to 3"].split(":")[0].split(" / ")
+    assert sets[number - 1] == f"{rows.loc['level-set', 'tight']['ratio']:.2f}"
+    told = table("martingale-told").query(f"experiment == 'experiment {number}'").set_index("bounds")
+    for share, line in (("gap told", "the least gap told"), ("half the gap told", "half the gap told")):
+        row = told.loc[f"tight, {share}"]
+        assert LINES[f"the three, {line}"].split(" / ")[number - 1] == stated(row["ratio"], row["error"])
+
+
+@pytest.mark.parametrize(("kind", "line"), [("best-arm", "best-arm instances"), ("level-set", "level sets")])
+def test_random_instances(kind, line):
+    ratio = table("martingale-instances").query(f"objective == '{kind}'")["ratio"].sort_values()
+    within, above = ratio[ratio <= 4.5], ratio[ratio > 4.5]
+    said = LINES[f"random {line}, 20"]
+    assert said.startswith(f"{within.min():.2f} to {within.max():.2f}, and")
+    assert all(f"{one:.2f}" in said.split("and", 1)[1] for one in above)
+    assert {"one": 1, "three": 3}[said.split("and ")[1].split()[0]] == len(above)
+
+
+def test_rewards_of_two_values():
+    rows = table("reward-promise").set_index("case")
+    many = rows[rows["fewest_successes"] >= 50]["over_gaussian"].dropna()
+    few = rows[rows["fewest_successes"] < 50]["over_gaussian"].dropna()
+    assert sorted(many.round(2)) == [1.07, 1.09]
+    assert "takes 1.07 and 1.09 times" in TEXT
+    above = few[few > 1.3]
+    assert list(above.round(2)) == [1.39, 1.36]
+    assert "(1.39) and with .02 and .01 (1.36)" in TEXT
+    assert list(rows.loc[above.index, "fewest_successes"].round(0)) == [10, 11]
+    assert f"{few.drop(above.index).min():.2f}"[1:] + f" to {few.drop(above.index).max():.2f}" in TEXT
+
+
+def test_drops_and_joins():
+    rows = table("variants-come-and-go")
+    joins = rows["case"].str.contains("join")
+    assert f"[{rows['runs'].sum():,} runs]" in TEXT
+    assert f"wrong in {rows['lost'][~joins].sum()} of the {rows['runs'][~joins].sum():,} with drops" in TEXT
+    assert f"in {rows['lost'][joins].sum()} of the {rows['runs'][joins].sum():,} with joins" in TEXT
+    assert (rows["pulls_of_the_dropped"] == 0).all()
