@@ -26,6 +26,8 @@ FEWEST, ALIKE = 20, 10
 RELATIVE, ROUNDING = 1e-8, 1e-13
 # Rewards are often written with so many digits: then the two values are too.
 UNITS = (1.0, 0.1, 0.01)
+# How many equations of an arm the two values of each candidate were found from.
+SPENT = (0, 1, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +56,9 @@ def two_values(before: Observations, batch: Observations) -> TwoValues | None:
     varying = np.any(points.m2 > 0, axis=0) & (points.n.sum(axis=0) >= FEWEST)
     if not varying.any():
         return None
-    for low, high, spent in points.candidates():
-        digits = np.where(varying, points.digits(low, high, spent), -np.inf)
+    lows, highs = points.candidates()
+    for low, high, every in zip(lows, highs, points.digits(lows, highs)):
+        digits = np.where(varying, every, -np.inf)
         agree = digits > -np.inf
         # All arms that vary at once, or those that are enough by themselves.
         if np.all(agree == varying) and digits[agree].sum() >= DIGITS:
@@ -74,7 +77,10 @@ def alike(observations: Observations) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """Numbers of rewards, means and sums of squares (2, n): before, and of the batch; n = 0 where there are none."""
+    """Numbers of rewards, means and sums of squares (2, 1, n): before, and of the batch; n = 0 where there are none.
+
+    Candidates are (4, n), so that what is compared of each part, candidate and arm is (2, 4, n).
+    """
 
     n: Floats
     mean: Floats
@@ -83,55 +89,62 @@ class _Points:
     @classmethod
     def of(cls, before: Observations, batch: Observations) -> _Points:
         n, mean, m2 = (
-            np.array([getattr(o, name) for o in (before, batch)], dtype=float) for name in ("count", "mean", "m2")
+            np.array([[getattr(o, name)] for o in (before, batch)], dtype=float) for name in ("count", "mean", "m2")
         )
         return cls(n, mean, m2)
 
-    def candidates(self) -> list[tuple[Floats, Floats, int]]:
-        """Values a and b (n,) that rewards may take, and how many equations of each arm they were found from."""
-        zeros = np.zeros(self.n.shape[1])
-        n, total, squares = (part.sum(axis=0) for part in (self.n, self.n * self.mean, self.n * self.mean**2 + self.m2))
+    def candidates(self) -> tuple[Floats, Floats]:
+        """Values a and b (4, n) that rewards may take, in the order in which they are tried."""
+        zeros = np.zeros(self.n.shape[2])
+        n, total, squares = (part.sum(axis=(0, 1)) for part in (self.n, self.n * self.mean, self._squares))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             other = squares / total  # Σy² = bΣy where a = 0
             # Of each part m2/n + m² = (a + b)m - ab; the origin is the mean, for digits.
             middle = total / n
-            x, q = self.mean - middle, self.m2 / self.n
+            x, q = (self.mean - middle)[:, 0], (self.m2 / self.n)[:, 0]
             q = q + x**2
             slope = (q[1] - q[0]) / (x[1] - x[0])
             product = q[0] - slope * x[0]
             root = np.sqrt(slope**2 / 4.0 + product)
-            ends = middle + slope / 2.0 - root, middle + slope / 2.0 + root
+            low, high = middle + slope / 2.0 - root, middle + slope / 2.0 + root
         # Whole numbers have Σy² = n by chance, but not Σy² = Σy.
-        return [(zeros, zeros + 1.0, 0), (zeros - 1.0, zeros + 1.0, 1), (zeros, other, 1), (*ends, 2)]
+        return np.array([zeros, zeros - 1.0, zeros, low]), np.array([zeros + 1.0, zeros + 1.0, other, high])
 
-    def digits(self, a: Floats, b: Floats, spent: int) -> Floats:
-        """To how many digits all equations of an arm but those spent hold (n,), -inf where one does not."""
+    @property
+    def _squares(self) -> Floats:
+        """Σy² of each part."""
+        return np.asarray(self.n * self.mean**2 + self.m2)
+
+    def digits(self, a: Floats, b: Floats) -> Floats:
+        """To how many digits all equations of an arm but those spent hold (4, n), -inf where one does not."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             width, size = np.abs(b - a), np.maximum(np.abs(a), np.abs(b))
             product = (self.mean - a) * (b - self.mean)
             slack = self.n * (RELATIVE * np.abs(product) + ROUNDING * size * width)
-            wrong = ~(np.abs(self.m2 - self.n * product) <= slack)
-            # Sums of squares of n rewards with a density are spread over a share of about sqrt(2/n).
-            squares = -np.log10(np.clip(slack / (np.sqrt(self.n) * np.abs(product)), 1e-15, 1.0))
             whole = self.n * (self.mean - a) / (b - a)
             margin = np.minimum(self.n * (0.1 * RELATIVE + ROUNDING * size / width), 0.5)
             # Rewards that vary are neither all a nor all b.
             nearest = np.where(self.m2 > 0, np.clip(np.round(whole), 1.0, self.n - 1.0), np.round(whole))
-            wrong |= ~(np.abs(whole - nearest) <= margin)
+            right = (np.abs(self.m2 - self.n * product) <= slack) & (np.abs(whole - nearest) <= margin)
+            agree = np.all(right | (self.n == 0), axis=0)
+            if not agree.any():  # as of nearly all batches that are asked about
+                return np.full(agree.shape, -np.inf)
+            agree &= self._of_units(a) & self._of_units(b)
+            # Sums of squares of n rewards with a density are spread over a share of about sqrt(2/n).
+            squares = -np.log10(np.clip(slack / (np.sqrt(self.n) * np.abs(product)), 1e-15, 1.0))
             numbers = -np.log10(np.maximum(2.0 * margin, 1e-15))
-        wrong |= ~(self._of_units(a) & self._of_units(b))
         # Rewards that are all the same tell nothing, nor do no rewards.
         told = (self.n > 0) & (self.m2 > 0)
-        squares = np.sort(np.where(told, squares, 0.0), axis=0)[: 2 - spent]
-        digits = squares.sum(axis=0) + np.where(told, numbers, 0.0).sum(axis=0)
-        return np.where(np.any((self.n > 0) & wrong, axis=0) | ~np.isfinite(digits), -np.inf, digits)
+        kept = np.arange(2)[:, None, None] < 2 - np.array(SPENT)[:, None]
+        squares = np.where(kept, np.sort(np.where(told, squares, 0.0), axis=0), 0.0)
+        digits = (squares + np.where(told, numbers, 0.0)).sum(axis=0)
+        return np.where(agree & np.isfinite(digits), digits, -np.inf)
 
     def _of_units(self, value: Floats) -> NDArray[np.bool_]:
-        """Whether a value of each arm (n,) is a multiple of the units that its rewards are multiples of."""
-        fits = np.ones(value.size, dtype=bool)
-        total = self.n * self.mean
+        """Whether values of the arms (4, n) are multiples of the units that their rewards are multiples of."""
+        fits = np.ones(value.shape, dtype=bool)
         for unit in UNITS:
-            given = _whole(total / unit) & _whole((total * self.mean + self.m2) / unit**2)
+            given = _whole(self.n * self.mean / unit) & _whole(self._squares / unit**2)
             fits &= ~given.all(axis=0) | _whole(value / unit)
         return fits
 
