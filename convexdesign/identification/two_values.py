@@ -127,9 +127,6 @@ class _Points:
             nearest = np.where(self.m2 > 0, np.clip(np.round(whole), 1.0, self.n - 1.0), np.round(whole))
             right = (np.abs(self.m2 - self.n * product) <= slack) & (np.abs(whole - nearest) <= margin)
             agree = np.all(right | (self.n == 0), axis=0)
-            if not agree.any():  # as of nearly all batches that are asked about
-                return np.full(agree.shape, -np.inf)
-            agree &= self._of_units(a) & self._of_units(b)
             # Sums of squares of n rewards with a density are spread over a share of about sqrt(2/n).
             squares = -np.log10(np.clip(slack / (np.sqrt(self.n) * np.abs(product)), 1e-15, 1.0))
             numbers = -np.log10(np.maximum(2.0 * margin, 1e-15))
@@ -138,7 +135,11 @@ class _Points:
         kept = np.arange(2)[:, None, None] < 2 - np.array(SPENT)[:, None]
         squares = np.where(kept, np.sort(np.where(told, squares, 0.0), axis=0), 0.0)
         digits = (squares + np.where(told, numbers, 0.0)).sum(axis=0)
-        return np.where(agree & np.isfinite(digits), digits, -np.inf)
+        agree &= np.isfinite(digits)
+        # Units decide nothing where digits are too few, as they are of nearly all batches.
+        if np.where(agree, digits, 0.0).sum(axis=1).max() >= DIGITS:
+            agree &= self._of_units(a) & self._of_units(b)
+        return np.where(agree, digits, -np.inf)
 
     def _of_units(self, value: Floats) -> NDArray[np.bool_]:
         """Whether values of the arms (4, n) are multiples of the units that their rewards are multiples of."""
