@@ -68,8 +68,7 @@ def test_commands_run(tmp_path, monkeypatch, capsys):
         assert main(words) == 0, (words, capsys.readouterr())
 
 
-def test_the_demo_prints_what_the_readme_shows(capsys, monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)  # which running tests in parallel sets to the terminal's width
+def test_the_demo_prints_what_the_readme_shows(capsys):
     assert main(["demo"]) == 0
     (stated,) = [code for _, code in BLOCKS if "Experiment 2 of Weltz" in code]
     assert_same_text(capsys.readouterr().out, stated)

@@ -16,15 +16,26 @@ from convexdesign.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_picture", "check_writable", "save_picture", "save_plot", "write_rows", "writing"]
+__all__ = ["STANDARD_OUTPUT", "check_picture", "check_writable", "save_picture", "save_plot", "write_rows", "writing"]
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def check_writable(path: Path | None, option: str) -> None:
-    """InputError where the folder is missing or the path is a folder, so that no result is lost at the end."""
+# What stands for standard output where that is where a file goes without the option.
+STANDARD_OUTPUT = Path("-")
+
+
+def check_writable(path: Path | None, option: str, or_standard_output: bool = False) -> None:
+    """InputError where the folder is missing or the path is a folder, so that no result is lost at the end.
+
+    or_standard_output: - is standard output there; elsewhere it is refused, as a file of this name is nobody's wish.
+    """
     if path is None:
         return
+    if path == STANDARD_OUTPUT:
+        if or_standard_output:
+            return
+        raise InputError(f"{option} - is standard output, where this does not go; name a file")
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; name a file")
     if not path.resolve().parent.is_dir():
@@ -33,11 +44,11 @@ def check_writable(path: Path | None, option: str) -> None:
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[IO[str]]:
-    """A file of text that appears under its name, or replaces what was there, when it is complete; None: standard output.
+    """A file of text that appears under its name, or replaces what was there, when it is complete; None, -: standard output.
 
     Devices and pipes are written to as they are.
     """
-    if path is None:
+    if path is None or path == STANDARD_OUTPUT:
         yield sys.stdout
         return
     if path.exists() and not path.is_file():

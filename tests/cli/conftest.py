@@ -13,10 +13,8 @@ class Result:
 
 
 @pytest.fixture
-def cli(capsys, monkeypatch):
+def cli(capsys):
     """Run one command line in this process: cli("solve", path) -> exit code, standard output and error."""
-
-    monkeypatch.delenv("COLUMNS", raising=False)  # what runs tests in parallel sets it
 
     def run(*arguments: object) -> Result:
         capsys.readouterr()

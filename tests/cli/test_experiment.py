@@ -219,6 +219,17 @@ def test_ask_prints_the_same_batch_until_it_is_told(begun):
     assert document["total"] == sum(document["pulls"])
 
 
+def test_a_dash_is_standard_output_where_that_is_where_it_would_go_and_no_file_elsewhere(begun, cli, arms, tmp_path):
+    for words in (("ask",), ("ask", "--shares"), ("export",), ("export", "--results"), ("export", "--json")):
+        assert begun(*words, "--output", "-").out == begun(*words).out
+    others = [begun("report", "--html", "-"), begun("recover", "-o", "-")]
+    others += [cli("solve", arms, "--problem", "xy-allocation", option, "-") for option in ("--output", "--plot")]
+    for refused in others:
+        assert refused.code == 2
+        assert "- is standard output, where this does not go; name a file" in refused.err
+    assert not (tmp_path / "-").exists()
+
+
 def test_single_results_by_name(begun, tmp_path):
     arm = rows(begun("ask").out)[0]["arm"]
     name = results(tmp_path / "r.csv", f"a,{arm},0.5", f"b,{arm},-1")

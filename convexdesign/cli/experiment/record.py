@@ -27,7 +27,9 @@ COLUMNS = ("seq", "time", "kind", "batch", "key", "arm", "pulls", "mean", "m2", 
 def export(
     store: Store,
     format_: Annotated[str, option("--format", help="csv or json.")] = "csv",
-    output: Annotated[Path | None, option("--output", "-o", metavar="FILE", help="Write it there.")] = None,
+    output: Annotated[
+        Path | None, option("--output", "-o", metavar="FILE", help="Write it there; - is standard output.")
+    ] = None,
     results: Annotated[
         bool,
         option(
@@ -41,7 +43,7 @@ def export(
     CSV: one line for every arm or result of an event (pulls, mean and m2; of a single reward pulls is 1), one for an event
     without any; what else an event says is in the column detail, as JSON. JSON: one document with the events as they are.
     """
-    check_writable(output, "--output")
+    check_writable(output, "--output", or_standard_output=True)
     chosen = "json" if as_json else format_
     if chosen not in ("csv", "json"):
         raise InputError(f"--format {format_}: choose csv or json")
@@ -156,6 +158,7 @@ def recover(
     """
     from convexdesign.experiment import recover as recover_store
 
+    check_writable(output, "--output")
     saved = recover_store(store, output)
 
     def show() -> None:

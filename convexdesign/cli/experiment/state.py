@@ -11,7 +11,7 @@ import typer
 from convexdesign.cli.arguments import AsJson, option
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.experiment.opening import Store, labels, open_store, show_state, state_document
-from convexdesign.cli.files import check_writable, write_rows, writing
+from convexdesign.cli.files import STANDARD_OUTPUT, check_writable, write_rows, writing
 from convexdesign.cli.output import counted, print_json, print_line, printable, respond, say
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ COLUMNS = ("batch", "arm", "pulls", "outstanding")
 def ask(
     store: Store,
     output: Annotated[
-        Path | None, option("--output", "-o", metavar="CSV", help="Write the batch there, not to the terminal.")
+        Path | None, option("--output", "-o", metavar="CSV", help="Write the batch there; - is standard output.")
     ] = None,
     shares: Annotated[
         bool, option("--shares", help="A column more, share: the part of the traffic that each arm is to get.")
@@ -41,7 +41,7 @@ def ask(
     """
     from convexdesign.experiment import Phase
 
-    check_writable(output, "--output")
+    check_writable(output, "--output", or_standard_output=True)
     with open_store(store) as x:
         if x.done:
             say("there is a result, and nothing more to measure: see `convexdesign experiment result`")
@@ -52,7 +52,7 @@ def ask(
         columns, rows = (*COLUMNS, "share"), [(*row, row[2] / total) for row in rows]
     if as_json:
         print_json(_batch_document(rows))
-    elif output is not None:
+    elif output is not None and output != STANDARD_OUTPUT:
         with writing(output) as file:
             write_rows(file, columns, rows)
         say(f"batch {rows[0][0]} written to {output}" if rows else f"an empty batch written to {output}")
