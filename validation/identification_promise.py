@@ -40,6 +40,7 @@ CONTROL_SHARE = 1.0 / 20.0
 ALGORITHMS = (
     "H-RAGE",
     "H-RAGE, adaptive burn-in",
+    "H-RAGE, burn-in of replicates",
     "RAGE",
     "H-RAGE, variances known",
     "static XY, variances known",

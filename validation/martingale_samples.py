@@ -230,7 +230,7 @@ The same best-arm experiments with `smallest_gap=`: the least gap between the be
 ## Random instances
 
 Tight bounds; in the last column the ratio with bounds ten times too wide. Gaussian arms, other Gaussian items, in 2 to 6
-dimensions; level sets split the items in half. The lower bound is at least {least:.0f} samples per arm.
+dimensions; level sets split the items in half. The older lower bound is at least {least:.0f} samples per arm.
 {largest}
 
 ![Mean samples over the lower bound against the lower bound per arm, for eighty random instances.](martingale-samples.png)
@@ -239,7 +239,7 @@ dimensions; level sets split the items in half. The lower bound is at least {lea
 
 ## Easy instances
 
-Where the lower bound is less than {least:.0f} samples per arm, many samples go to learning the variances, which the bound
+Where the older lower bound is less than {least:.0f} samples per arm, many samples go to learning the variances, which the bound
 takes for known: at the left of the picture.
 {largest_easy}
 

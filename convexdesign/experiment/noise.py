@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 from convexdesign.errors import InputError
-from convexdesign.estimation import Observations
 from convexdesign.experiment.ledger import Ledger
 from convexdesign.experiment.packing import unpacked_summary
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate
@@ -35,13 +34,11 @@ def refuse_two_values(ledger: Ledger, algorithm: Identifier, before: int) -> Non
 
 def warn_out_of_range(algorithm: Identifier, part: RewardRows | SummaryRows) -> None:
     """GuaranteeWarning where rewards that are told are not in their range: corrected at once, nothing will rest on them."""
-    n = algorithm.n_arms
     if isinstance(part, RewardRows):
-        told = Observations.from_rewards(n, part.arms, part.rewards)
+        found = algorithm.singles_out_of_range(part.arms, part.rewards)
     else:
         content = part.observed
         columns = {"arms": content.arms, "count": content.count, "mean": content.values, "m2": content.m2}
-        told = unpacked_summary(columns, n)
-    found = algorithm.out_of_range(told)
+        found = algorithm.out_of_range(unpacked_summary(columns, algorithm.n_arms))
     if found is not None:
         warnings.warn(f"{found}. They are recorded, and the answer will be void", GuaranteeWarning, stacklevel=4)

@@ -17,6 +17,7 @@ from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.identification import AnswerStatus, GuaranteeWarning, Identifier, Result
 from convexdesign.identification.allocations import unpacked
+from convexdesign.identification.assumption_checks import VOID
 from convexdesign.typing import Counts
 
 __all__ = ["Replay", "begun_with", "result_from"]
@@ -44,15 +45,15 @@ class Replay:
             self._items = items
             self.algorithm.refuses_two_values = False  # what is recorded is warned of
         try:
-            return self._catch_up(self.algorithm, ledger.steps, ledger.reconsiders)
+            return self._catch_up(self.algorithm, ledger)
         except BaseException:
             self.algorithm = None  # half a step is not a state
             raise
 
-    def _catch_up(self, algorithm: Identifier, steps: list[Step], reconsiders: bool) -> Identifier:
+    def _catch_up(self, algorithm: Identifier, ledger: Ledger) -> Identifier:
         if self._done and isinstance(self._done[-1][0], RecordedRound) and self._done[-1][1] is None:
-            self._tell(self._done.pop()[0], reconsiders)
-        for step in steps[len(self._done) :]:
+            self._tell(self._done.pop()[0], ledger)
+        for step in ledger.steps[len(self._done) :]:
             if self._done and isinstance(self._done[-1][0], RecordedRound) and self._done[-1][1] is None:
                 break  # what comes after an open round waits for its results
             if not isinstance(step, RecordedRound):
@@ -60,7 +61,7 @@ class Replay:
                 self._done.append((step, None, None))
                 continue
             algorithm.load_state_dict(step.memory, step.counts)
-            self._tell(step, reconsiders)
+            self._tell(step, ledger)
         return algorithm
 
     def _is_prefix(self, steps: list[Step]) -> bool:
@@ -74,7 +75,7 @@ class Replay:
             for (mine, aggregated, counts), step in zip(self._done, steps)
         )
 
-    def _tell(self, step: Step, reconsiders: bool) -> None:
+    def _tell(self, step: Step, ledger: Ledger) -> None:
         """Tell the algorithm's open batch what the round gave, once that is complete."""
         assert isinstance(step, RecordedRound)
         assert self.algorithm is not None
@@ -82,9 +83,13 @@ class Replay:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 self.algorithm.tell(self.algorithm.ask(), step.aggregated)
-            if reconsiders:
+            if ledger.reconsiders:
                 self.algorithm.reconsider()
-            self.violations += [str(w.message) for w in caught if issubclass(w.category, GuaranteeWarning)]
+            found = [str(w.message) for w in caught if issubclass(w.category, GuaranteeWarning)]
+            if not found:
+                single = self.algorithm.singles_out_of_range(*ledger.results.singles_of(step.ids))
+                found = [] if single is None else [f"{VOID}: {single}"]
+            self.violations += [words for words in found if words not in self.violations]
         self._done.append((step, step.aggregated, step.counts))
 
     def plan(self, ledger: Ledger, seconds: float) -> PendingEvent:

@@ -164,6 +164,15 @@ class Results:
             rewards.append(np.array(content.values))
         return keys, np.concatenate(arms), np.concatenate(rewards), others
 
+    def singles_of(self, batches: set[int]) -> tuple[NDArray[np.int32], Floats]:
+        """Arms and rewards of all single rewards of some batches; keys are not read unless something was amended."""
+        if self._amended:
+            _, arms, rewards, _ = self.of_batches(batches)
+            return arms, rewards
+        parts = [part for part in self._parts if part.batch in batches and isinstance(part, RewardRows)]
+        arms = np.concatenate([np.empty(0, np.int32), *(part.arms for part in parts)])
+        return arms, np.concatenate([np.empty(0), *(part.rewards for part in parts)])
+
     def rows_of(self, batch: int) -> list[tuple[str, int, int, int, float, float]]:
         """Key, batch, arm, count, mean and sum of squares of all contents of a batch, by key; one row an arm."""
         keys, arms, rewards, others = self.of_batches({batch})

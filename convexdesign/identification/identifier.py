@@ -325,6 +325,28 @@ class Identifier(Resumable):
         found = None if self._range is None else self._outside(self._range, observations)
         return None if found is None else f"{found}; correct them if they are mistakes, else {self._remedy()}"
 
+    def singles_out_of_range(self, arms: ArrayLike, rewards: ArrayLike) -> str | None:
+        """As `out_of_range`, of single rewards: sums cannot show one reward outside among many within.
+
+        Parameters
+        ----------
+        arms : array_like of int, shape (k,)
+            The arm of each reward.
+        rewards : array_like of float, shape (k,)
+            The rewards.
+
+        Returns
+        -------
+        str or None
+            None where all may be, or where the answer rests on no range.
+        """
+        own, values = np.asarray(arms, dtype=np.intp), np.asarray(rewards, dtype=float)
+        wrong = None if self._range is None else self._range.single_outside(own, values)
+        if self._range is None or wrong is None or not wrong.any():
+            return None
+        found = self._not_in(self._range, np.unique(own[wrong]))
+        return f"{found}; correct them if they are mistakes, else {self._remedy()}"
+
     def _absorb(self, observations: Observations) -> None:
         refused = self.two_valued(observations) if self.refuses_two_values else None
         if refused is not None:
@@ -409,8 +431,9 @@ class Identifier(Resumable):
     def _outside(self, within: RewardRange, observations: Observations) -> str | None:
         """Which rewards are not in their range, in words."""
         outside = np.flatnonzero(within.outside(observations))
-        if not outside.size:
-            return None
+        return self._not_in(within, outside) if outside.size else None
+
+    def _not_in(self, within: RewardRange, outside: Indices) -> str:
         name = arm_name(self.arm_rows, outside[0]) + and_more_arms(outside.size)
         return f"rewards of arm {name} are not {within.of_arm(int(outside[0]))}"
 

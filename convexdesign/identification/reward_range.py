@@ -13,7 +13,7 @@ from convexdesign.arguments import numeric, shown
 from convexdesign.arms.labels import called
 from convexdesign.errors import InputError
 from convexdesign.estimation import Observations
-from convexdesign.typing import Floats
+from convexdesign.typing import Floats, Indices
 
 __all__ = ["BOUNDED_NOISES", "RewardRange", "reward_range_of"]
 
@@ -85,6 +85,14 @@ class RewardRange:
             highs = self.highs(observations)
             wrong |= np.abs(highs - np.round(highs)) > np.maximum(1.0, count) * slack / width + 1e-6
         return np.asarray((count > 0) & wrong)
+
+    def single_outside(self, arms: Indices, rewards: Floats) -> NDArray[np.bool_]:
+        """(k,): whether a single reward of an arm cannot be as said; sums hide one reward outside among many within."""
+        low, high = self.low[arms], self.high[arms]
+        slack = ROUNDING * (high - low) + 1e-12 * np.abs(rewards)
+        if self.two_valued:
+            return np.asarray(np.minimum(np.abs(rewards - low), np.abs(rewards - high)) > slack)
+        return np.asarray((rewards < low - slack) | (rewards > high + slack))
 
 
 def reward_range_of(noise: str, reward_range: Any, n: int, names: Sequence[str] | None = None) -> RewardRange | None:

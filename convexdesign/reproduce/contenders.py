@@ -55,6 +55,7 @@ def contenders(instance: Instance, delta: float, names: tuple[str, ...] | None =
         "H-RAGE": ("h-rage", tight),
         "H-RAGE, adaptive burn-in": ("h-rage", loose | {"burn_in": "adaptive"}),
         "H-RAGE, released burn-in": ("h-rage", tight | {"burn_in": "released"}),
+        "H-RAGE, burn-in of replicates": ("h-rage", tight | {"burn_in": "replicates"}),
         "RAGE": ("rage", tight),
         "H-RAGE, variances known": ("h-rage", known),
         "static XY, variances known": ("static", known),

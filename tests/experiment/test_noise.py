@@ -65,6 +65,25 @@ def test_rewards_out_of_their_range_are_told_at_once_and_can_be_corrected(tmp_pa
         assert not x.status().void
 
 
+@pytest.mark.parametrize("one_outside", [12.0, -0.5])
+def test_one_reward_outside_among_many_within_is_noticed_though_their_sums_would_not_show_it(tmp_path, one_outside):
+    path = tmp_path / "s.db"
+    x = cd.Experiment.create(path, I.MartingaleElimination(np.eye(2), noise="bounded", reward_range=(0, 10)))
+    batch = x.ask()
+    arms = np.repeat([0, 1], batch.counts)
+    rewards = np.random.default_rng(5).uniform(4, 6, arms.size)
+    rewards[-1] = one_outside
+    keys = [f"k{k}" for k in range(arms.size)]
+    with pytest.warns(I.GuaranteeWarning, match=r"rewards of arm 1 are not between 0 and 10; correct them .* void"):
+        x.tell(batch, arms=arms, rewards=rewards, keys=keys)
+    for again in (x, cd.Experiment.open(path, read_only=True)):
+        assert again.status().guarantee.startswith("void: rewards of arm 1 are not between 0 and 10; correct them")
+    with pytest.warns(I.GuaranteeWarning, match="void: rewards of arm 1"):  # as it stands before
+        x.amend(keys[-1], reward=6.5)
+    for again in (x, cd.Experiment.open(path, read_only=True)):
+        assert not again.status().void
+
+
 def test_a_store_that_has_them_can_be_read_and_is_void(tmp_path, monkeypatch):
     path = tmp_path / "d.db"
     with monkeypatch.context() as patch:
