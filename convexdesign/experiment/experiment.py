@@ -27,6 +27,7 @@ from convexdesign.experiment.changes import (
     taking_back,
     withdrawal,
 )
+from convexdesign.experiment.course import course
 from convexdesign.experiment.estimates import ExperimentEstimates, estimates_of
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
 from convexdesign.experiment.following import DryRun, LogFollower
@@ -295,27 +296,39 @@ class Experiment(LogFollower):
         """
         return algorithm_from(self._ledger.specification)
 
-    def rounds(self) -> list[RoundView]:
+    def rounds(self, *, as_completed: bool = False) -> list[RoundView]:
         """What was told and known after every complete round that counts.
+
+        Parameters
+        ----------
+        as_completed : bool
+            As it was when each round was first completed, with the time. Else looked back at from now: results as they were
+            corrected since, and items that were dropped since as if they had never been there.
 
         Returns
         -------
         list of RoundView
             In order.
         """
+        if flag(as_completed, "as_completed"):
+            events = self.events()
+            self._look()  # after the events, so that all that joined in them have their names
+            return course(events, self.item_labels, self.arm_labels).rounds
         with self._lock:
             self._look()
             return history(self._ledger)[1]
 
     def to_frame(self) -> pd.DataFrame:
-        """The table of rounds: pulls, best guess and its p-value, how many items are left, and which were dropped.
+        """The table of rounds: pulls, best guess and its p-value, how many items were left, and which were dropped.
+
+        Each round is shown as it was when it was first completed, whatever was corrected, dropped or joined since.
 
         Returns
         -------
         pandas.DataFrame
             One row a round.
         """
-        return rounds_frame(self.rounds(), self.item_labels)
+        return rounds_frame(self.rounds(as_completed=True), self.item_labels)
 
     def confidence(self, *, level: float | None = None, control: int | str | None = None) -> ExperimentEstimates:
         """Values of all items, and differences to the best guess and to a control (an item, by name or index).

@@ -18,7 +18,7 @@ from convexdesign.typing import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RoundView", "history", "rounds_frame"]
+__all__ = ["RoundView", "history", "rounds_frame", "view_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,8 @@ class RoundView:
         Rounds of evidence so far.
     estimates : ndarray (m,) or None
         Of all items; none of a burn-in.
+    completed : str
+        When it was completed (UTC, ISO 8601), of rounds as they were then; "" of rounds looked back at from now.
     """
 
     number: int
@@ -68,6 +70,7 @@ class RoundView:
     dropped: tuple[int, ...]
     summaries: int
     estimates: Floats | None
+    completed: str = ""
 
 
 def history(ledger: Ledger) -> tuple[Identifier, list[RoundView]]:
@@ -90,30 +93,37 @@ def history(ledger: Ledger) -> tuple[Identifier, list[RoundView]]:
         if ledger.reconsiders:
             algorithm.reconsider()
         samples += step.aggregated.total
-        undecided = algorithm.partition.undecided.tolist()
-        sure = algorithm.confidence() if isinstance(algorithm, MartingaleElimination) else None
-        view = RoundView(
-            number=len(views) + 1,
-            batches=tuple(sorted(step.ids)),
-            observations=step.aggregated,
-            samples=samples,
-            best_guess=None if sure is None else sure.answer,
-            p_value=None if sure is None else 1.0 - sure.answer_confidence,
-            p_values=None if sure is None else np.asarray(1.0 - sure.items),
-            survivors=tuple(undecided),
-            above=tuple(algorithm.partition.above.tolist()),
-            below=tuple(algorithm.partition.below.tolist()),
-            dropped=tuple(sorted(left - set(undecided))),
-            summaries=len(algorithm.evidence.summaries) if isinstance(algorithm, MartingaleElimination) else 0,
-            estimates=algorithm.rounds[-1].estimates if algorithm.rounds else None,
-        )
-        left = set(undecided)
-        views.append(view)
+        undecided = set(algorithm.partition.undecided.tolist())
+        views.append(view_of(algorithm, step, len(views) + 1, samples, dropped=sorted(left - undecided)))
+        left = undecided
     return algorithm, views
 
 
+def view_of(
+    algorithm: Identifier, step: RecordedRound, number: int, samples: int, *, dropped: Sequence[int]
+) -> RoundView:
+    """A complete round, and what an algorithm that was told it last knows."""
+    assert step.aggregated is not None
+    sure = algorithm.confidence() if isinstance(algorithm, MartingaleElimination) else None
+    return RoundView(
+        number=number,
+        batches=tuple(sorted(step.ids)),
+        observations=step.aggregated,
+        samples=samples,
+        best_guess=None if sure is None else sure.answer,
+        p_value=None if sure is None else 1.0 - sure.answer_confidence,
+        p_values=None if sure is None else np.asarray(1.0 - sure.items),
+        survivors=tuple(algorithm.partition.undecided.tolist()),
+        above=tuple(algorithm.partition.above.tolist()),
+        below=tuple(algorithm.partition.below.tolist()),
+        dropped=tuple(dropped),
+        summaries=len(algorithm.evidence.summaries) if isinstance(algorithm, MartingaleElimination) else 0,
+        estimates=algorithm.rounds[-1].estimates if algorithm.rounds else None,
+    )
+
+
 def rounds_frame(views: Sequence[RoundView], items: Sequence[str]) -> pd.DataFrame:
-    """The table of rounds: one row each, items by what they are called."""
+    """The table of rounds: one row each, items by what they are called; `completed` is the time (UTC)."""
     import pandas as pd
 
     def named(numbers: Sequence[int] | None) -> str:
@@ -123,6 +133,7 @@ def rounds_frame(views: Sequence[RoundView], items: Sequence[str]) -> pd.DataFra
         {
             "round": [view.number for view in views],
             "batches": [", ".join(map(str, view.batches)) for view in views],
+            "completed": [view.completed for view in views],
             "pulls": [view.observations.total for view in views],
             "samples": [view.samples for view in views],
             "best_guess": [named(view.best_guess) for view in views],

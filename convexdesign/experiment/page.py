@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convexdesign.experiment.acts import Act, acts
 from convexdesign.experiment.charts import (
     BOTTOM,
     HEIGHT,
@@ -24,7 +25,7 @@ from convexdesign.experiment.charts import (
     lines,
     stacked_bars,
 )
-from convexdesign.experiment.events import EventKind
+from convexdesign.experiment.course import Fate, course
 from convexdesign.experiment.history import RoundView
 from convexdesign.typing import Floats
 
@@ -50,10 +51,10 @@ td{white-space:nowrap}td:first-child,td.text{white-space:normal;min-width:6rem}.
 
 def page(x: Experiment, *, level: float | None = None, control: int | str | None = None) -> str:
     """The whole page. level, control: as in `Experiment.confidence`."""
-    found = x.result_if_done()
-    state, views, events = x.status(), x.rounds(), x.events()
-    times = {event.body["batch"]: event.time for event in events if event.kind is EventKind.CLOSED}
+    events, found = x.events(), x.result_if_done()
+    state, views = x.status(), x.rounds()
     items, arms = x.item_labels, x.arm_labels
+    happened = course(events, items, arms)
     title = f"{escape(x.path.name)}: {escape(state.algorithm)}"
     parts = [f"<h1>{title}</h1>", _standing(state, items, found)]
     if views:
@@ -67,11 +68,12 @@ def page(x: Experiment, *, level: float | None = None, control: int | str | None
         ]
         if views[-1].p_values is not None:
             parts += ["<h2>P-values over time</h2>", _p_values(views, shown, items)]
-        parts += ["<h2>Who was dropped, when and why</h2>", _dropped(views, times, items, state)]
-        parts += ["<h2>Allocation</h2>", _allocation(views, arms), "<h2>Rounds</h2>", _rounds(views, times, items)]
+    parts += ["<h2>Who was dropped or joined, when and why</h2>", _fates(happened.fates)]
+    if views:
+        parts += ["<h2>Allocation</h2>", _allocation(views, arms), "<h2>Rounds</h2>", _rounds(happened.rounds, items)]
         parts += ["<h2>Arms</h2>", _arms(estimates)]
     parts += ["<h2>What it rests on</h2>", _assumptions(state, arms, items)]
-    parts += ["<h2>Notes and changes</h2>", _log(events)]
+    parts += ["<h2>Notes and changes</h2>", _log(acts(events, items, arms))]
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"{meta}<title>{title}</title><style>{STYLE}</style>"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(parts) + "\n</body></html>\n"
@@ -156,19 +158,15 @@ def _p_values(views: Sequence[RoundView], shown: Sequence[int], items: Sequence[
     return chart_frame(x, y, "results", "p-value", drawn, [items[i] for i in shown]) + f'<p class="note">{note}</p>'
 
 
-def _dropped(views: Sequence[RoundView], times: dict[int, str], items: Sequence[str], state: ExperimentStatus) -> str:
-    rows = []
-    for view in views:
-        for i in view.dropped:
-            side = "placed above" if i in view.above else "placed below" if i in view.below else "dropped"
-            if view.p_values is not None:
-                why = f"p-value {view.p_values[i]:.3g}"
-            else:
-                why = "its estimate was further off than the accuracy of the round"
-            rows.append((items[i], side, str(view.number), _when(view, times), f"{view.samples:,}", why))
+def _fates(fates: Sequence[Fate]) -> str:
+    rows = [
+        (fate.who, fate.what, _minute(fate.time), str(fate.rounds), f"{fate.samples:,}", fate.why or "no reason given")
+        for fate in fates
+    ]
     if not rows:
         return '<p class="note">Nobody yet.</p>'
-    return _table(("item", "what", "round", "when", "results by then", "why"), rows, text=("what", "when", "why"))
+    head = ("who", "what", "when (UTC)", "rounds by then", "results by then", "why")
+    return _table(head, rows, text=("what", "when (UTC)", "why"))
 
 
 def _allocation(views: Sequence[RoundView], arms: Sequence[str]) -> str:
@@ -185,12 +183,12 @@ def _allocation(views: Sequence[RoundView], arms: Sequence[str]) -> str:
     return chart_frame(x, y, "round", "share of the results", stacked_bars(y, shares, names), names)
 
 
-def _rounds(views: Sequence[RoundView], times: dict[int, str], items: Sequence[str]) -> str:
+def _rounds(views: Sequence[RoundView], items: Sequence[str]) -> str:
     rows = [
         (
             str(view.number),
             ", ".join(map(str, view.batches)),
-            _when(view, times),
+            _minute(view.completed),
             f"{view.observations.total:,}",
             f"{view.samples:,}",
             _named(view.best_guess or (), items),
@@ -199,8 +197,12 @@ def _rounds(views: Sequence[RoundView], times: dict[int, str], items: Sequence[s
         )
         for view in views
     ]
-    head = ("round", "batches", "complete", "results", "in all", "best guess", "p-value", "items left")
-    return _table(head, rows, text=("complete", "best guess"))
+    head = ("round", "batches", "completed (UTC)", "results", "in all", "best guess", "p-value", "items left")
+    note = (
+        "Each round as it was when it was completed. What was corrected, dropped or joined since is among the changes below; "
+        "estimates and pictures are of all that counts now."
+    )
+    return _table(head, rows, text=("completed (UTC)", "best guess")) + f'<p class="note">{note}</p>'
 
 
 def _arms(found: ExperimentEstimates) -> str:
@@ -225,30 +227,11 @@ def _assumptions(state: ExperimentStatus, arms: Sequence[str], items: Sequence[s
     return "<ul>" + "".join(f"<li>{escape(row)}</li>" for row in rows if row) + "</ul>"
 
 
-def _log(events: Sequence[Any]) -> str:
+def _log(found: Sequence[Act]) -> str:
     """Notes and what people decided, with their times."""
-    kinds = (
-        EventKind.NOTED,
-        EventKind.MISSING,
-        EventKind.ARRIVED,
-        EventKind.AMENDED,
-        EventKind.CORRECTED,
-        EventKind.TAKEN_BACK,
-        EventKind.WITHDRAWN,
-        EventKind.DROPPED,
-        EventKind.JOINED,
-        EventKind.STOPPED,
-    )
-    rows = [
-        (event.time[:16].replace("T", " "), event.kind.value, str(_said(event.body)))
-        for event in events
-        if event.kind in kinds
-    ]
-    return _table(("time (UTC)", "what", "why"), rows, text=("what", "why")) if rows else '<p class="note">None.</p>'
-
-
-def _said(body: dict[str, Any]) -> str:
-    return body.get("note") or body.get("reason") or body.get("message") or ""
+    rows = [(_minute(act.time), act.what, act.which, act.why) for act in found]
+    text = ("what", "which", "why")
+    return _table(("time (UTC)", *text), rows, text=text) if rows else '<p class="note">None.</p>'
 
 
 def _table(head: Sequence[str], rows: Any, text: Sequence[str] = ()) -> str:
@@ -280,8 +263,8 @@ def _named(numbers: Sequence[int], items: Sequence[str]) -> str:
     return ", ".join(items[i] for i in numbers)
 
 
-def _when(view: RoundView, times: dict[int, str]) -> str:
-    return times.get(max(view.batches), "")[:16].replace("T", " ")
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")
 
 
 def _sentence(text: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import convexdesign as cd
 from convexdesign.estimation import Observations
 from convexdesign.experiment import RoundView
+from convexdesign.experiment import events as events_module
 from convexdesign.identification.evidence import SCALES, SHARES, log_wealth
 
 I = cd.identification  # noqa: E741
@@ -249,15 +252,100 @@ def test_the_page_is_one_file_with_all_that_there_is_to_know(path):
         assert f"{view.samples:,}" in words
 
 
+def table(text, head):
+    """The rows of the table whose header holds this cell, as lists of texts."""
+    whole = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)
+    rows = [[unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in whole]
+    start = next(k for k, row in enumerate(rows) if head in row)
+    return [row for row in rows[start + 1 :] if len(row) == len(rows[start])]
+
+
 def test_who_was_dropped_when_and_why(path):
     x = started(path, 20)
-    words = " ".join(Page(x.to_html()).words)
-    for view in x.rounds():
-        for i in view.dropped:
-            assert f"{NAMES[i]} dropped {view.number} " in words
-            assert f"p-value {view.p_values[i]:.3g}" in words
+    text = x.to_html()
+    fates = [row for row in table(text, "rounds by then") if row[1] == "eliminated"]
+    expected = [
+        [NAMES[i], "eliminated", str(view.number), f"{view.samples:,}", f"p-value {view.p_values[i]:.3g}"]
+        for view in x.rounds()
+        for i in view.dropped
+    ]
+    assert [row[:2] + row[3:] for row in fates][: len(expected)] == expected
+    words = " ".join(Page(text).words)
     assert "Result" not in words
     assert re.search(r"answer red status", words)
+
+
+def test_every_act_is_named_and_every_round_is_shown_as_it_was(path, monkeypatch):
+    """Each act with its own word, variant, key and batch; rounds as they were, whatever is amended, dropped or joined since."""
+    clock = iter(range(10_000))
+    monkeypatch.setattr(events_module, "datetime", Ticking(clock))
+    world = cd.simulation.LinearEnvironment(np.eye(5), [1.0, 0.6, 0.3, 0.0, 0.5], noise_variance=1.0, rng=4)
+
+    def pulled(counts):
+        told = world.pull(np.append(counts, np.zeros(5 - len(counts), dtype=int)))
+        return Observations(counts, told.mean[: len(counts)], told.m2[: len(counts)])
+
+    arms = pd.DataFrame(np.eye(4), index=NAMES)
+    with cd.Experiment.create(path, I.MartingaleElimination(arms)) as x:
+        told = []
+        for _ in range(2):
+            batch = x.ask()
+            told.append(pulled(batch.counts))
+            x.tell(batch, told[-1])
+        before = x.to_frame()
+        batch = x.ask()
+        arrived = batch.counts + [3, -2, 0, 0]
+        x.arrived(batch, arrived, reason="traffic")
+        x.tell(batch, pulled(arrived), key="third")
+        wrong = Observations(told[0].count, told[0].mean + [0.0, 0.0, 9.0, 0.0], told[0].m2)
+        x.amend("batch-0", observations=wrong, reason="two orders")
+        x.take_back("batch-0", reason="no, they were right")
+        x.drop_item([3], reason="legal said no")
+        x.withdraw([3], reason="withdrawn too")
+        x.join_variant("pink", reason="idea of the board")
+        batch = x.ask()
+        x.mark_missing(batch, arms=[1], counts=[2], reason="lost")
+        frame, text = x.to_frame(), x.to_html()
+    assert frame.iloc[:2].equals(before)
+    assert frame["left"].iloc[0] == 4
+    assert frame["completed"].is_monotonic_increasing
+    rounds = table(text, "completed (UTC)")[:3]
+    assert [row[2] for row in rounds] == [time[:16].replace("T", " ") for time in frame["completed"]]
+    assert [int(row[7]) for row in rounds] == frame["left"].tolist()
+    named = [row[1:] for row in table(text, "which")]
+    asked = arrived - [3, -2, 0, 0]
+    numbers = [f"{arrived[i]:,} of {NAMES[i]} ({asked[i]:,} asked for)" for i in (0, 1)]
+    assert named[0] == ["arrived", f"batch 2: {numbers[0]}, {numbers[1]}, of the others as asked", "traffic"]
+    grey = f"{told[0].count[2]:,} of {NAMES[2]} with mean"
+    was, now = f"{grey} {told[0].mean[2]:.6g}", f"{grey} {told[0].mean[2] + 9.0:.6g}"
+    assert [row[0] for row in named[1:3]] == ["amended", "taken back"]
+    for (_, which, _), (first, then) in zip(named[1:3], ((was, now), (now, was))):
+        assert which.startswith("batch-0, of batch 0: ")
+        assert which.index(first) < which.index("; now ") < which.index(then)
+    assert [row[2] for row in named[1:3]] == ["two orders", "no, they were right"]
+    assert named[3:] == [
+        ["dropped", f"item {NAMES[3]}", "legal said no"],
+        ["withdrawn", f"arm {NAMES[3]}", "withdrawn too"],
+        ["joined", "variant pink", "idea of the board"],
+        ["missing", f"batch 3: 2 of {NAMES[1]}", "lost"],
+    ]
+    fates = [row[:2] + row[5:] for row in table(text, "rounds by then")]
+    for fate in (
+        [NAMES[3], "dropped", "legal said no"],
+        [f"arm {NAMES[3]}", "withdrawn", "withdrawn too"],
+        ["variant pink", "joined", "idea of the board"],
+    ):
+        assert fate in fates
+
+
+class Ticking:
+    """A clock that goes a minute further whenever it is looked at."""
+
+    def __init__(self, minutes):
+        self.minutes = minutes
+
+    def now(self, zone):
+        return datetime(2026, 1, 1, tzinfo=zone) + timedelta(minutes=next(self.minutes))
 
 
 def test_plots_show_the_intervals(path):

@@ -39,7 +39,7 @@ def report(
     check_writable(html, "--html")
     with open_store(store, read_only=True) as x:
         chosen = None if control is None else item_index(x, control)
-        found, views = x.confidence(level=level, control=chosen), x.rounds()
+        found, views = x.confidence(level=level, control=chosen), x.rounds(as_completed=True)
         if html is not None:
             text = x.to_html(level=level, control=chosen)
             with writing(html) as file:
@@ -67,6 +67,7 @@ def _document(found: ExperimentEstimates, views: list[RoundView]) -> dict[str, A
             {
                 "round": view.number,
                 "batches": view.batches,
+                "completed": view.completed,
                 "pulls": view.observations.total,
                 "samples": view.samples,
                 "best_guess": None if view.best_guess is None else [items[i] for i in view.best_guess],
@@ -98,10 +99,11 @@ def _show(found: ExperimentEstimates, views: list[RoundView]) -> None:
     print_line(f"low, high: hold together and at all times with probability {found.level:g}, if {found.assumption}")
     print_line()
     print_table(
-        ("round", "results", "in all", "best guess", "p-value", "left", "dropped"),
+        ("round", "completed", "results", "in all", "best guess", "p-value", "left", "dropped"),
         [
             (
                 str(view.number),
+                view.completed[:16].replace("T", " "),
                 f"{view.observations.total:,}",
                 f"{view.samples:,}",
                 ", ".join(found.item_names[i] for i in view.best_guess or ()),
@@ -111,7 +113,10 @@ def _show(found: ExperimentEstimates, views: list[RoundView]) -> None:
             )
             for view in views
         ],
-        left=("best guess", "dropped"),
+        left=("completed", "best guess", "dropped"),
+    )
+    print_line(
+        "each round as it was when it was completed (UTC); estimates are of all that counts now, as corrected since"
     )
 
 
