@@ -1,10 +1,14 @@
 """What errors advise can be done as they say: arguments in Python, options on the command line, fields in problem files."""
 
+import ast
+import pathlib
 import re
+import warnings
 
 import pytest
 
 import convexdesign as cd
+from convexdesign.cli.experiment.wording import options_worded, worded
 from convexdesign.problemfile import load_problem
 from convexdesign.tables import read_table
 
@@ -121,3 +125,60 @@ def test_observations_in_another_encoding(cli, tmp_path):
     advised = cli("estimate", seen, "--arms", arms)
     assert advised.code == 2
     assert "--encoding 'cp1252'" in advised.err
+
+
+# ------------------------------------------------------------------ experiments
+
+# Keywords that no command has an option for: what a file of results says instead, or what no command can leave out.
+PYTHON_ALONE = {"observations", "key", "keys", "arms", "rewards", "reward", "known_variances", "variance_history"}
+SPELT = re.compile(r"(?<![\w-])([a-z_]+)=(?=True|False|'|\(|[\s,;.)]|$)")
+
+
+def messages():
+    """Texts that errors and warnings of experiments are made of; what is filled in is a word."""
+    package = pathlib.Path(cd.__file__).parent
+    for path in [
+        package / "simulation/expectation.py",
+        *package.glob("experiment/*.py"),
+        *package.glob("identification/*.py"),
+    ]:
+        tree = ast.parse(path.read_text())
+        said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                yield path.name, "".join(p.value if isinstance(p, ast.Constant) else "'x'" for p in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+                yield path.name, node.value
+
+
+def test_no_message_of_an_experiment_is_left_in_the_spelling_of_python():
+    spelt = {(name, text) for name, text in messages() if " " in text and SPELT.search(text)}
+    assert len(spelt) > 20
+    left = {(name, text) for name, text in spelt if set(SPELT.findall(worded(text))) - PYTHON_ALONE}
+    assert not left
+
+
+@pytest.mark.parametrize(
+    ("python", "options"),
+    [
+        ("With set_aside=True they go; dry_run=True shows how", "With --set-aside they go; --dry-run shows how"),
+        ("as what arrived (as_arrived=True, --as-arrived)", "as what arrived (--as-arrived)"),
+        ("give noise='bounded' with reward_range=(low, high)", "give --noise bounded with --reward-range LOW HIGH"),
+        ("give baseline=, the usual rate", "give --baseline, the usual rate"),
+        ("a level = 3, noise==2", "a level = 3, noise==2"),
+    ],
+)
+def test_keywords_become_options(python, options):
+    assert worded(python) == options
+    with pytest.raises(cd.InputError) as caught, options_worded():
+        raise cd.InputError(python)
+    assert str(caught.value) == options
+
+
+def test_warnings_of_experiments_advise_options_too(monkeypatch):
+    seen = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_, **__: seen.append(message))
+    with warnings.catch_warnings(), options_worded():
+        warnings.simplefilter("always")
+        warnings.warn("noise='bounded' is safe", UserWarning, stacklevel=1)
+    assert seen == ["--noise bounded is safe"]

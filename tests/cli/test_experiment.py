@@ -854,13 +854,32 @@ def test_plan_simulates_before_the_start(experiment, store, problem_file):
     before = store.read_bytes()
     assert "give --noise-variance" in experiment("plan", "--gap", 1).err
     words = ("plan", "--gap", 0.4, "--gap", 2, "--noise-variance", 1, "--runs", 3)
-    (near, far) = json.loads(experiment(*words, "--json").out)["plan"]
+    near, far, *hard = json.loads(experiment(*words, "--json").out)["plan"]
     assert (near["gap"], far["gap"], near["runs"]) == (0.4, 2.0, 3)
     assert near["mean"] > far["mean"] > 0
+    assert [row["case"] for row in hard] == ["hard", "hard"]
     shown = experiment(*words)
-    assert f"{round(near['mean']):,}" in shown.out
+    for row in (near, *hard):
+        assert f"{round(row['mean']):,}" in shown.out
+        assert f"{row['best']:.4g}" in shown.out
+    assert "over 3 simulated experiments for every gap and case" in shown.out
+    assert "guessed" not in shown.out
+    shown = experiment("plan", "--gap", 2, "--noise-variance", 1, "--runs", 1, "--no-hard").out
+    assert "over 1 simulated experiment for every gap" in shown
     assert experiment("plan", "--gap", -1, "--noise-variance", 1).code == 2
     assert store.read_bytes() == before
+
+
+def test_plan_of_conversions_advises_options_and_says_what_guesses_are(experiment, tmp_path):
+    (tmp_path / "p.csv").write_text("name,a,b\na,1,0\nb,0,1\n")
+    made = ("create", tmp_path / "p.csv", "--problem", "xy-allocation", "--noise", "bernoulli", "--budget", 400)
+    assert experiment(*made).code == 0
+    assert "give --baseline, the usual rate" in experiment("plan", "--gap", 0.01).err
+    assert "baseline is 3, but rewards lie between 0 and 1" in experiment("plan", "--gap", 0.01, "--baseline", 3).err
+    words = ("plan", "--gap", 0.001, "--baseline", 0.03, "--runs", 2)
+    assert all(row["guessed"] == 1.0 for row in json.loads(experiment(*words, "--json").out)["plan"])
+    shown = experiment(*words).out
+    assert "as the budget of 400 was spent first; the promise of delta 0.05 is not theirs" in shown
 
 
 def test_variants_are_dropped_by_name_and_warned_about_before(begun, store):

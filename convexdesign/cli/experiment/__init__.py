@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from convexdesign.cli.command import SETTINGS, Command, Group
+from convexdesign.cli.command import SETTINGS, Group
 from convexdesign.cli.experiment.changes import amend, arrived, join, mark_missing, take_back, tell, withdraw
 from convexdesign.cli.experiment.creation import create
 from convexdesign.cli.experiment.notes import list_, note
@@ -12,6 +12,7 @@ from convexdesign.cli.experiment.planning import plan
 from convexdesign.cli.experiment.record import check, export, recover
 from convexdesign.cli.experiment.reporting import report
 from convexdesign.cli.experiment.state import ask, result, status
+from convexdesign.cli.experiment.wording import ExperimentCommand
 
 __all__ = ["experiment"]
 
@@ -47,4 +48,5 @@ experiment = typer.Typer(
     context_settings=SETTINGS,
 )
 for command in COMMANDS:
-    experiment.command(command.__name__.strip("_").replace("_", "-"), cls=Command, context_settings=SETTINGS)(command)
+    name = command.__name__.strip("_").replace("_", "-")
+    experiment.command(name, cls=ExperimentCommand, context_settings=SETTINGS)(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -171,7 +172,7 @@ def arrived(
     with changing(store, as_json) as x:
         number = _awaited(x, batch)
         if len(arm) != len(count):
-            raise InputError(f"{counted(len(arm), '--arm')} and {counted(len(count), '--count')}; give one for each")
+            raise InputError(f"--arm is given {times(arm)} and --count {times(count)}; give one for each")
         counts, indices = x.expected(), [arm_index(x, label) for label in arm]
         if len(set(indices)) < len(indices):
             raise InputError("an arm is named twice; give one --count for each")
@@ -273,8 +274,10 @@ def join(
     for text, row in zip(vector or (), rows):
         if row is None:
             raise InputError(f"--vector {text!r} must be numbers separated by commas")
+    if item and not rows:
+        raise InputError("--item is the name of a --vector; of a new variant --variant is the name")
     if item and len(item) != len(rows):
-        raise InputError(f"{counted(len(item), '--item')} and {counted(len(rows), '--vector')}; give one for each")
+        raise InputError(f"--item is given {times(item)} and --vector {times(rows)}; give one for each")
     if not variant and (noise_variance is not None or reward_range is not None):
         raise InputError("--noise-variance and --reward-range are for a --variant; an item has no noise")
     with open_store(store) as x, trying(x, as_json, dry_run):
@@ -285,6 +288,11 @@ def join(
                 raise InputError(f"the arms have no names; the new one is {x.n_arms} (--variant {x.n_arms})")
             called = None if x.arm_names is None else name
             x.join_variant(called, noise_variance=noise_variance, reward_range=reward_range, reason=reason)
+
+
+def times(given: Sequence[Any]) -> str:
+    """How often an option was given."""
+    return "once" if len(given) == 1 else f"{len(given)} times"
 
 
 def _awaited(x: Experiment, batch: int | None) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from convexdesign.cli.arguments import option
+from convexdesign.cli.experiment.wording import worded
 from convexdesign.cli.output import counted, print_line, printable, respond, say
 from convexdesign.errors import InputError
 
@@ -119,6 +120,7 @@ def state_document(x: Experiment) -> dict[str, Any]:
         "joined": [items[i] for i in state.joined],
         "joined_arms": [arms[i] for i in state.joined_arms],
         **same("amendments", "guarantee", "assumption", "void", "stopped", "events"),
+        **{name: worded(text) for name in ("guarantee", "stopped") if (text := getattr(state, name)) is not None},
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from convexdesign.cli.arguments import AsJson, option
 from convexdesign.cli.experiment.opening import Store, item_index, open_store
+from convexdesign.cli.experiment.wording import worded
 from convexdesign.cli.files import check_writable, writing
 from convexdesign.cli.output import print_line, print_table, respond, say
 
@@ -41,7 +42,7 @@ def report(
         chosen = None if control is None else item_index(x, control)
         found, views = x.confidence(level=level, control=chosen), x.rounds(as_completed=True)
         if html is not None:
-            text = x.to_html(level=level, control=chosen)
+            text = worded(x.to_html(level=level, control=chosen))
             with writing(html) as file:
                 file.write(text)
             say(f"report written to {html}")

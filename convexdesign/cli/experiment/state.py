@@ -11,6 +11,7 @@ import typer
 from convexdesign.cli.arguments import AsJson, option
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.experiment.opening import Store, labels, open_store, show_state, state_document
+from convexdesign.cli.experiment.wording import worded
 from convexdesign.cli.files import STANDARD_OUTPUT, check_writable, write_rows, writing
 from convexdesign.cli.output import counted, print_json, print_line, printable, respond, say
 
@@ -127,7 +128,7 @@ def _document(x: Experiment, found: Result, state: ExperimentStatus) -> dict[str
         "rounds": found.rounds,
         "burn_in_rounds": state.rounds - found.rounds,
         **{name: getattr(found, name) for name in ("delta", "epsilon", "p_value")},
-        "guarantee": state.guarantee,
+        "guarantee": worded(state.guarantee),
         "assumption": found.assumption,
         "void": state.void,
     }
