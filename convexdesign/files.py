@@ -5,11 +5,16 @@ A device or a pipe may never end, a folder cannot be read, and a file may claim 
 
 from __future__ import annotations
 
+import os
+import re
 import stat
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from convexdesign.errors import InputError
 
@@ -17,12 +22,19 @@ __all__ = [
     "MAX_TEXT_BYTES",
     "check_nesting",
     "check_regular",
+    "descriptor_of",
     "is_file",
+    "is_folder",
     "open_array",
+    "open_text",
     "read_regular",
     "short",
     "write_text",
 ]
+
+# What stands for files that are open already: to open them again would begin anew, over what is in them.
+STANDARD = {"/dev/stdout": 1, "/dev/stderr": 2}
+OPEN_FILE = re.compile(r"/dev/stdout|/dev/stderr|(?:/dev/fd|/proc/self/fd)/(\d{1,6})")
 
 # Parsing text costs about a second and 50 MB of memory per million numbers; NPY costs neither.
 MAX_TEXT_BYTES = 64 * 2**20
@@ -40,6 +52,14 @@ def is_file(path: str | PathLike[str]) -> bool:
     """Whether there is a regular file; False too for what can be no path (such as one with a NUL)."""
     try:
         return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: str | PathLike[str]) -> bool:
+    """Whether there is a folder; False too for what can be no path."""
+    try:
+        return Path(path).is_dir()
     except (OSError, ValueError):
         return False
 
@@ -115,10 +135,34 @@ def check_nesting(data: Any, path: Path) -> None:
         ]
 
 
+def descriptor_of(path: Path) -> int | None:
+    """The number of the open file that a path stands for, as /dev/stdout and /dev/fd/3 do; None for all other paths."""
+    found = OPEN_FILE.fullmatch(str(path))
+    if found is None:
+        return None
+    return STANDARD.get(found[0]) or int(found[1] or 0)
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[IO[str]]:
+    """A file of text, to be written anew; one that is open already goes on from where it stands."""
+    number = descriptor_of(path)
+    if number in (1, 2):  # after what was printed already
+        yield sys.stdout if number == 1 else sys.stderr
+        return
+    with (
+        path.open("w", encoding="utf-8", newline="")
+        if number is None
+        else os.fdopen(os.dup(number), "w", encoding="utf-8", newline="")
+    ) as file:
+        yield file
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file of text; InputError where it cannot be."""
     try:
-        path.write_text(text, encoding="utf-8")
+        with open_text(path) as file:
+            file.write(text)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{short(path)}: cannot be written: {reason}; choose another place") from None

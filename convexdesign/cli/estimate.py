@@ -13,6 +13,7 @@ from convexdesign.cli.output import counted, print_line, print_table, respond, s
 from convexdesign.cli.reading import options_advised
 from convexdesign.cli.report import ROWS_SHOWN
 from convexdesign.errors import InputError
+from convexdesign.files import open_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +86,7 @@ def estimate(
         raise InputError(f"{observations} holds no measurement")
     found = estimates(rows, told, delta, bounds)
     if output is not None:
-        with output.open("w", encoding="utf-8", newline="") as file:
+        with open_text(output) as file:
             write_rows(file, COLUMNS, cells(found, ""))  # to the last digit
     respond(as_json, document(found, delta), lambda: show(found, delta))
 

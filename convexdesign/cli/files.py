@@ -12,6 +12,7 @@ from secrets import token_hex
 from typing import IO, TYPE_CHECKING, Any
 
 from convexdesign.errors import InputError
+from convexdesign.files import descriptor_of, open_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def check_writable(path: Path | None, option: str, or_standard_output: bool = Fa
 
     or_standard_output: - is standard output there; elsewhere it is refused, as a file of this name is nobody's wish.
     """
-    if path is None:
+    if path is None or descriptor_of(path) is not None:
         return
     if path == STANDARD_OUTPUT:
         if or_standard_output:
@@ -46,13 +47,13 @@ def check_writable(path: Path | None, option: str, or_standard_output: bool = Fa
 def writing(path: Path | None) -> Iterator[IO[str]]:
     """A file of text that appears under its name, or replaces what was there, when it is complete; None, -: standard output.
 
-    Devices and pipes are written to as they are.
+    Devices, pipes and files that are open already (/dev/stdout, /dev/fd/3) are written to as they are, from where they stand.
     """
     if path is None or path == STANDARD_OUTPUT:
         yield sys.stdout
         return
-    if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="") as file:
+    if descriptor_of(path) is not None or (path.exists() and not path.is_file()):
+        with open_text(path) as file:
             yield file
         return
     target = path.resolve()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from convexdesign.errors import InputError
-from convexdesign.files import is_file
+from convexdesign.files import is_file, is_folder
 
 if TYPE_CHECKING:
     from convexdesign.estimation import Observations
@@ -68,6 +68,8 @@ def opened(source: str) -> Iterator[Any]:
         yield sys.stdin.buffer if hasattr(sys.stdin, "buffer") else io.BytesIO(sys.stdin.read().encode())
         return
     path = Path(source)
+    if is_folder(path):
+        raise InputError(f"{source} is a folder; name a file in it")
     if not is_file(path):
         raise InputError(f"{source}: there is no such file; check the spelling and the folder")
     try:

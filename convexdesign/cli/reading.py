@@ -77,6 +77,8 @@ def read_stated(
     ever ignored. delimiter, decimal, encoding and header hold for every CSV file. table: the source can only be a table of
     arms. more: points that are arms too, behind those of the table. notes: whether to say what a table looks like.
     """
+    if stated.source == "-":
+        raise InputError("- is standard input, from which no problem and no arms are read; name a file")
     given = given_for_arms(stated)
     path = Path(stated.source)
     if exists(stated.source) and not is_file(path) and not path.is_dir():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from convexdesign.cli.files import write_rows
 from convexdesign.cli.output import at_least, counted, print_line, print_table
+from convexdesign.files import open_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,7 +177,7 @@ def method_line(design: Design) -> str:
 
 def write_per_arm(problem: DesignProblem, columns: Mapping[str, NDArray[Any]], path: Path) -> None:
     """One row an arm, all arms, numbers to the last digit; `verify` and the other commands read it back exactly."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with open_text(path) as file:
         rows = zip(labels_of(problem), *(map(repr, values.tolist()) for values in columns.values()))
         write_rows(file, ("arm", *columns), rows)
 

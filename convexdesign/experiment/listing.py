@@ -80,6 +80,8 @@ def experiments_in(folder: str | os.PathLike[str]) -> list[ExperimentEntry]:
     """
     place = to_path(folder, "folder")
     try:
+        if place.is_file():
+            raise InputError(f"{place} is a file; give the folder that it lies in")
         if not place.is_dir():
             raise InputError(f"{place}: there is no such folder; check the spelling")
         files = sorted(place.iterdir())

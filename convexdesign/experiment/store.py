@@ -244,19 +244,39 @@ class Store:
         self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
 
 
+# So much of a file is looked at to know text.
+TEXT_BYTES = 2**20
+
+
 def existing(path: str | os.PathLike[str]) -> Path:
     """The path of a store itself, whatever links lead to it; InputError where there is none."""
     target = to_path(path)
     try:
-        found = target.is_file()
+        found, folder = target.is_file(), target.is_dir()
     except PermissionError:
         raise StoreError(f"{target} cannot be opened: check the permissions of its folders") from None
+    if folder:
+        raise InputError(f"{target} is a folder; name the file of the experiment in it")
     if not found:
         raise InputError(f"{target}: there is no such file; check the spelling, or create the experiment first")
     target = target.resolve()  # what SQLite keeps beside a file is beside the file itself, not beside links to it
     if not target.stat().st_size:
         raise damaged(target, "it is empty")
+    if _is_text(target):
+        raise InputError(f"{target} is a file of text, and not the store of an experiment; name the store")
     return target
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file begins as text does: pages of a database, damaged or not, hold zeros, and text holds none."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        head = file.read(TEXT_BYTES)
+        if b"\0" in head or head.startswith(b"SQLite format 3"):
+            return False
+        with contextlib.suppress(UnicodeDecodeError):
+            head[: head.rfind(b"\n") + 1 or None].decode()
+            return True
+    return False
 
 
 def kind_of(path: Path, seq: int, name: bytes) -> EventKind:

@@ -308,8 +308,8 @@ def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
 @pytest.mark.parametrize(
     ("header", "lines", "message"),
     [
-        ("key,arm,reward", ["a,left,nan"], "row 1: reward is 'nan', not a finite number"),
-        ("key,arm,reward", ["a,left,1", "b,left,1e999"], "row 2: reward is '1e999'"),
+        ("key,arm,reward", ["a,left,nan"], "line 2: reward is 'nan', not a finite number"),
+        ("key,arm,reward", ["a,left,1", "b,left,1e999"], "line 3: reward is '1e999'"),
         ("key,arm,reward", ["a,left,many"], "reward is 'many'"),
         ("key,arm,reward", ["a,right,1"], "arm 'right' is unknown; the arms are left, up, tilt"),
         ("key,arm,reward", ["a,left"], "2 cells, but the header has 3"),
@@ -324,9 +324,9 @@ def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
         ("key,arm,count,mean,variance", ["a,left,2,0,1", "a,left,2,0,1"], "has this arm twice"),
         ("key,arm,count,mean,variance", ["a,left,2,,1"], "mean is ''"),
         ("key,arm,count,mean,m2", [], "holds no result"),
-        ("key,arm,count,mean,m2", ["a,left,1,0.5,7"], "row 1: m2 is '7', but one measurement does not vary"),
+        ("key,arm,count,mean,m2", ["a,left,1,0.5,7"], "line 2: m2 is '7', but one measurement does not vary"),
         ("key,arm,count,mean,variance", ["a,left,1,0.5,7"], "variance is '7', but one measurement does not vary"),
-        ("key,arm,count,mean,variance", ["a,left,2,0.5,-1"], "row 1: variance is '-1', not a number of at least 0"),
+        ("key,arm,count,mean,variance", ["a,left,2,0.5,-1"], "line 2: variance is '-1', not a number of at least 0"),
         ("key,arm,count,mean,m2", ["a,left,99999999999999999999,0,1"], "not a whole number up to 2^63"),
         ("key,arm,count,mean,m2", ["a,left," + "9" * 5000 + ",0,1"], "not a whole number up to 2^63"),
         ("key,arm,reward,batch", ["a,left,1,-1"], "batch is '-1', not a whole number"),
@@ -338,10 +338,10 @@ def test_a_conflict_is_exit_code_5_and_changes_nothing(begun, tmp_path):
         ("key,arm,reward,count,mean,m2", ["a,left,1,2,3,4"], "both columns reward and count"),
         ("key;arm;value", ["a;left;1"], "it needs key, arm and reward"),
         ("key;arm;reward", ["a;left;1,234", "b;left;2,500"], "three digits, as in '1,234': pass --decimal ,"),
-        ("key;arm;reward", ["a;left;1,5", "b;left;2.5"], "row 2: reward is '2.5', not a finite number"),
-        ("key;arm;reward", ["a;left;1.5", "b;left;2,5"], "row 2: reward is '2,5', not a finite number"),
-        ("key;arm;reward", ["a;left;1.234,5"], "row 1: reward is '1.234,5', not a finite number"),
-        ("key,arm,reward", ['a,left,"1,5"'], "row 1: reward is '1,5', not a finite number"),
+        ("key;arm;reward", ["a;left;1,5", "b;left;2.5"], "line 3: reward is '2.5', not a finite number"),
+        ("key;arm;reward", ["a;left;1.5", "b;left;2,5"], "line 3: reward is '2,5', not a finite number"),
+        ("key;arm;reward", ["a;left;1.234,5"], "line 2: reward is '1.234,5', not a finite number"),
+        ("key,arm,reward", ['a,left,"1,5"'], "line 2: reward is '1,5', not a finite number"),
         ("key,arm,reward", ['a,left,"1'], "not a table of comma-separated values: unexpected end"),
         ("key,arm,reward", ["k" * 10**5 + ",left,1"], "give 1 to 200 printable characters"),
         ("key,arm,reward", ["k" * 10**6 + ",left,1"], "field larger than field limit"),
@@ -847,6 +847,57 @@ def test_exported_results_are_read_by_estimate_and_by_tell(begun, store, cli, tm
     assert begun("ask", *again).code == 0
     assert json.loads(begun("tell", "all.csv", *again, "--json").out)["pulls"] == 6
     assert begun("export", "--results", *again).out == (tmp_path / "all.csv").read_text()
+
+
+def test_files_as_spreadsheets_leave_them_are_read_and_lines_are_counted_as_editors_do(begun, tmp_path):
+    arm = rows(begun("ask").out)[0]["arm"]
+    path = tmp_path / "r.csv"
+    path.write_text(f"\n;;;\nKey;ARM;Reward;note\na;{arm};0,5;\n;;;;;\n\nb;{arm};x;\n")
+    assert f"{path}, line 7: reward is 'x'" in begun("tell", path).err
+    path.write_text(path.read_text().replace(";x;", ";1,5;"))
+    assert "2 results recorded (2 measurements)" in begun("tell", path).out
+
+
+def test_files_where_folders_belong_and_the_other_way_round(begun, experiment, tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "p.csv").write_text("variant,a,b\nx,1,0\ny,0,1\n")
+    for words, message in (
+        (("tell", "d"), "d is a folder; name a file in it"),
+        (("status", "--store", "d"), "d is a folder; name the file of the experiment in it"),
+        (("list", "p.csv"), "p.csv is a file; give the folder that it lies in"),
+        (("status", "--store", "p.csv"), "p.csv is a file of text, and not the store of an experiment"),
+        (("create", "-", "--store", "new.db"), "- is standard input, from which no problem and no arms are read"),
+    ):
+        refused = begun(*words)
+        assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+def test_output_to_a_file_that_is_open_goes_on_behind_what_is_in_it(begun, store, tmp_path):
+    """`--output /dev/stdout >> log.txt`: what was in log.txt stays there; so does what another descriptor has written."""
+    log = tmp_path / "log.txt"
+    log.write_text("before\n")
+    with log.open("a") as file:
+        path = f"/dev/fd/{file.fileno()}"
+        for words in (("ask", "--output"), ("export", "--output"), ("report", "--html")):
+            assert begun(*words, path).code == (2 if words[0] == "report" else 0)
+    text = log.read_text()
+    assert text.startswith("before\nbatch,arm,pulls,outstanding\n")
+    assert "seq,time,kind" in text
+    log.write_text("before\n")
+    with log.open("a") as file:
+        command = [
+            sys.executable,
+            "-m",
+            "convexdesign",
+            "experiment",
+            "ask",
+            "--store",
+            store,
+            "--output",
+            "/dev/stdout",
+        ]
+        subprocess.run(command, stdout=file, check=True)
+    assert log.read_text().startswith("before\nbatch,arm")
 
 
 def test_plan_simulates_before_the_start(experiment, store, problem_file):

@@ -204,6 +204,9 @@ def test_files_that_are_there_or_not(path, algorithm):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
     text = path.with_name("notes.txt")
     text.write_text("no database" * 100)
+    with pytest.raises(cd.InputError, match="is a file of text, and not the store"):
+        cd.Experiment.open(text)
+    text.write_bytes(b"\0no database" * 100)
     with pytest.raises(cd.DamagedStoreError, match="not a database"):
         cd.Experiment.open(text)
 

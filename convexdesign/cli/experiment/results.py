@@ -26,6 +26,8 @@ __all__ = ["ResultsFile", "read_results"]
 SINGLE = ("arm", "reward")
 SUMMARY = ("arm", "count", "mean")
 COLUMNS = ("key", "batch", "arm", "reward", "count", "mean", "m2", "variance")
+# What a line holds that holds nothing.
+BLANK = "\ufeff\"' \t\r\n,;|"
 # Counts are kept in 64 bits.
 MOST_PULLS = 2**63 - 1
 
@@ -56,13 +58,15 @@ def read_results(
     """
     marks = _Marks(source, decimal)
     with _opened(source) as stream:
-        first = stream.readline()
+        first, before = stream.readline(), 0
+        while first and not first.strip(BLANK):  # as spreadsheets leave them
+            first, before = stream.readline(), before + 1
         mark = delimiter_of(first) if delimiter is None else delimiter
         if len(mark) != 1 or mark in '"\r\n':
             raise InputError(f"--delimiter is {mark!r}; give one character, such as ; or a tab")
         marks.free = decimal is None and mark != ","
         reader = csv.reader(chain([first], stream), delimiter=mark, strict=True)
-        header = [name.strip() for name in next(reader, [])]
+        header = _header(next(reader, []))
         single = _is_single(source, header)
         if "key" not in header and prefix is None:
             raise InputError(
@@ -72,8 +76,11 @@ def read_results(
         found = ResultsFile(source, single, [], [], [], [], {})
         arms, keys = _Names(labels(x.arm_names, x.n_arms)), _Keys(x)
         number = 0
-        for number, row in enumerate(filter(None, reader), start=1):
-            line = _Line(source, number, header, row, marks)
+        for row in reader:
+            if not any(map(str.strip, row)):
+                continue  # as spreadsheets write rows of empty cells
+            number += 1
+            line = _Line(source, before + reader.line_num, header, row, marks)
             key = keys.of(line) if "key" in header else f"{prefix}-{number}"
             batch = line.whole("batch") if "batch" in header else None
             arm = arms.index(line)
@@ -90,10 +97,16 @@ def read_results(
     return found
 
 
+def _header(names: list[str]) -> list[str]:
+    """The names of the columns, those that are known in small letters however they are written."""
+    plain = [name.strip() for name in names]
+    return [name.lower() if name.lower() in COLUMNS and name.lower() not in plain else name for name in plain]
+
+
 def delimiter_of(line: str) -> str:
     """What separates the names in a header: the mark that gives a column of arms, else a comma."""
     for mark in DELIMITERS:
-        if "arm" in (name.strip().strip('"').strip() for name in line.lstrip("\ufeff").split(mark)):
+        if "arm" in (name.strip().strip('"').strip().lower() for name in line.lstrip("\ufeff").split(mark)):
             return mark
     return DELIMITERS[0]
 
@@ -178,7 +191,7 @@ class _Line:
 
     def __init__(self, source: str, number: int, header: list[str], row: list[str], marks: _Marks) -> None:
         self.marks = marks
-        self.place = f"{source}, row {number}"
+        self.place = f"{source}, line {number}"
         self.header = header
         if len(row) != len(header):
             raise InputError(f"{self.place}: {len(row)} cells, but the header has {len(header)}")
