@@ -45,6 +45,7 @@ from convexdesign.experiment.status import ExperimentStatus, experiment_status
 from convexdesign.experiment.store import FORMAT, Store
 from convexdesign.experiment.validation import TellResult, admit, batch_of, new_pulls
 from convexdesign.identification import GuaranteeWarning, Identifier, Result
+from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +105,26 @@ class Experiment(LogFollower):
     def arm_names(self) -> Sequence[str] | None:
         """The arms' names; None where they have none."""
         return self._ledger.arm_names
+
+    def arm_vectors(self) -> Floats:
+        """The vectors of all arms, those that joined or were withdrawn included.
+
+        Returns
+        -------
+        ndarray of float, shape (n_arms, d)
+            Where arms joined with new coordinates, zeros in these for the arms before.
+        """
+        with self._lock:
+            self._look()
+            return np.array(self._replay.follow(self._ledger).arms, dtype=float)
+
+    @property
+    def arm_columns(self) -> list[str]:
+        """What the coordinates of the arms are called: as in the table they came from, else x1, x2, ..."""
+        named = self._ledger.specification["arms"]["columns"] or []
+        d = self.arm_vectors().shape[1]
+        called = [str(name) for name in named]
+        return [*called, *(f"x{k}" for k in range(len(called) + 1, d + 1))]
 
     @property
     def n_items(self) -> int:

@@ -5,7 +5,7 @@ Everything is in the file and nothing is fetched; every text that came from peop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -49,14 +49,20 @@ td{white-space:nowrap}td:first-child,td.text{white-space:normal;min-width:6rem}.
 .scroll{overflow-x:auto}"""
 
 
-def page(x: Experiment, *, level: float | None = None, control: int | str | None = None) -> str:
-    """The whole page. level, control: as in `Experiment.confidence`."""
+def page(
+    x: Experiment,
+    *,
+    level: float | None = None,
+    control: int | str | None = None,
+    words: Callable[[str], str] = str,
+) -> str:
+    """The whole page. level, control: as in `Experiment.confidence`; words: what the guarantee advises, in a reader's words."""
     events, found = x.events(), x.result_if_done()
     state, views = x.status(), x.rounds()
     items, arms = x.item_labels, x.arm_labels
     happened = course(events, items, arms)
     title = f"{escape(x.path.name)}: {escape(state.algorithm)}"
-    parts = [f"<h1>{title}</h1>", _standing(state, items, found)]
+    parts = [f"<h1>{title}</h1>", _standing(state, items, found, words)]
     if views:
         estimates = x.confidence(level=level, control=control)
         shown = _shown(views, state, len(items))
@@ -79,7 +85,7 @@ def page(x: Experiment, *, level: float | None = None, control: int | str | None
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
-def _standing(state: ExperimentStatus, items: Sequence[str], found: Any) -> str:
+def _standing(state: ExperimentStatus, items: Sequence[str], found: Any, words: Callable[[str], str]) -> str:
     rows = [("waits for", state.phase.value), ("rounds complete", f"{state.rounds:,}")]
     if found is not None:
         rows.insert(0, ("answer", _named(found.answer, items) or "none"))
@@ -91,7 +97,7 @@ def _standing(state: ExperimentStatus, items: Sequence[str], found: Any) -> str:
     rows.append(("results", f"{state.pulls_told:,} told, {state.pulls_asked:,} asked for in all"))
     body = "".join(f'<tr><td>{escape(name)}</td><td class="text">{escape(value)}</td></tr>' for name, value in rows)
     kind = ' class="void"' if state.void else ""
-    return f"<table>{body}</table><p{kind}><b>Guarantee.</b> {escape(_sentence(state.guarantee))}</p>"
+    return f"<table>{body}</table><p{kind}><b>Guarantee.</b> {escape(_sentence(words(state.guarantee)))}</p>"
 
 
 def _estimates(found: ExperimentEstimates, views: Sequence[RoundView], items: Sequence[str]) -> str:

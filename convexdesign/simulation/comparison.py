@@ -151,7 +151,7 @@ def comparison_table(rows: pd.DataFrame, lower_bound: float | None = None) -> pd
     rows : pandas.DataFrame
         From `comparison_rows`.
     lower_bound : float, optional
-        On the mean number of samples, for the column times_lower_bound.
+        On the mean number of samples, for the column times_lower_bound: best `identification.sharp_lower_bound`, the larger.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def compare(
     progress : bool
         Show a bar for each algorithm, under its name, with the time left.
     lower_bound : float, optional
-        On the mean number of samples, for the column times_lower_bound.
+        On the mean number of samples, for the column times_lower_bound: best `identification.sharp_lower_bound`, the larger.
     answer_of : callable
         From a result to the items found, or to one; None where it could not decide.
     save : path, optional

@@ -165,7 +165,8 @@ def test_no_message_of_an_experiment_is_left_in_the_spelling_of_python():
         ("as what arrived (as_arrived=True, --as-arrived)", "as what arrived (--as-arrived)"),
         ("give noise='bounded' with reward_range=(low, high)", "give --noise bounded with --reward-range LOW HIGH"),
         ("give baseline=, the usual rate", "give --baseline, the usual rate"),
-        ("a level = 3, noise==2", "a level = 3, noise==2"),
+        ("smallest_gap is 0", "--smallest-gap is 0"),
+        ("a level = 3, noise==2 of arm 'dry_run'", "a level = 3, noise==2 of arm 'dry_run'"),
     ],
 )
 def test_keywords_become_options(python, options):

@@ -127,7 +127,7 @@ def test_create_for_rewards_of_two_values(experiment, store, problem_file):
         (["--algorithm", "static", "--noise", "bernoulli"], "use rage, martingale"),
         (["--algorithm", "h-rage", "--noise", "bernoulli"], "H-RAGE does not hold"),
         (["--algorithm", "h-rage", "--reward-range", 0, 1, "--variance-bounds", 1, 2], "--reward-range: h-rage"),
-        (["--noise", "bounded"], "needs reward_range"),
+        (["--noise", "bounded"], "needs --reward-range LOW HIGH"),
         (["--noise", "poisson"], "poisson"),
     ):
         refused = experiment("create", problem_file, *words)
@@ -189,11 +189,11 @@ def test_algorithms_and_problems(experiment, words, algorithm):
         (["experiment-2-best-arm", "--algorithm", "rage", "--budget", "9"], "--budget is martingale's alone"),
         (["soare-xy", "--algorithm", "h-rage", "--budget", "9"], "--budget is martingale's alone"),
         (["soare-xy", "--algorithm", "rage", "--smallest-gap", "1"], "--smallest-gap is martingale's alone"),
-        (["soare-xy", "--smallest-gap", "0"], "smallest_gap is 0"),
+        (["soare-xy", "--smallest-gap", "0"], "--smallest-gap is 0"),
         (["soare-xy", "--algorithm", "oracle"], "--algorithm oracle is unknown; choose from h-rage"),
         (
             ["experiment-2-best-arm", "--algorithm", "martingale", "--budget", "9", "--max-samples", "8"],
-            "max_samples is 8 and budget is 9; give one",
+            "--max-samples is 8 and budget is 9; give one",
         ),
         (["no-such-problem"], "no-such-problem"),
     ],
@@ -898,6 +898,30 @@ def test_output_to_a_file_that_is_open_goes_on_behind_what_is_in_it(begun, store
         ]
         subprocess.run(command, stdout=file, check=True)
     assert log.read_text().startswith("before\nbatch,arm")
+
+
+def test_a_file_of_names_is_a_list_of_variants_and_arms_that_joined_are_exported(experiment, cli, tmp_path):
+    path = tmp_path / "pages.csv"
+    path.write_text("old page\nold page\n")
+    assert "has the name 'old page' twice" in experiment("create", path).err
+    path.write_text("variant\nold page\n\nshort\n")
+    assert "2 arms, 2 items" in experiment("create", path, "--noise", "bernoulli").out
+    asked = rows(experiment("ask").out)
+    assert [row["arm"] for row in asked] == ["old page", "short"]
+    lines = [f"a,{row['arm']},{row['pulls']},0.5,{int(row['pulls']) * 0.25}" for row in asked]
+    assert experiment("tell", results(tmp_path / "r.csv", *lines, header="key,arm,count,mean,m2")).code == 0
+    assert experiment("join", "--variant", "video").code == 0
+    assert experiment("export", "--arms", "arms.csv", "--results", "--output", "results.csv").code == 0
+    table = rows((tmp_path / "arms.csv").read_text())
+    assert [row.pop("arm") for row in table] == ["old page", "short", "video"]
+    assert [[float(value) for value in row.values()] for row in table] == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    batch = rows(experiment("ask").out)
+    lines = [f"b,{row['arm']},{row['pulls']},0.5,{int(row['pulls']) * 0.25}" for row in batch]
+    assert experiment("tell", results(tmp_path / "s.csv", *lines, header="key,arm,count,mean,m2")).code == 0
+    assert experiment("export", "--results", "--output", "results.csv").code == 0
+    found = cli("estimate", "results.csv", "--arms", "arms.csv", "--json")
+    assert found.code == 0, found.err
+    assert json.loads(found.out)["names"] == ["old page", "short", "video"]
 
 
 def test_plan_simulates_before_the_start(experiment, store, problem_file):

@@ -16,6 +16,7 @@ from convexdesign.cli.arguments import (
     option,
 )
 from convexdesign.cli.experiment.opening import NewStore, limit_text
+from convexdesign.cli.experiment.variants import problem_of_names
 from convexdesign.cli.output import counted, print_line, respond
 from convexdesign.cli.reading import read_problem
 from convexdesign.errors import InputError
@@ -89,13 +90,14 @@ def create(
     """Begin an experiment in a new file.
 
     The problem says what can be measured and what is asked: xy-allocation and best-arm-oracle for the best item,
-    level-set-allocation and level-set-oracle for all items above a threshold. What it states of theta is not used.
+    level-set-allocation and level-set-oracle for all items above a threshold. What it states of theta is not used. A file that
+    holds names and nothing else, one a line, is a list of variants: each has an arm of its own, and the best is sought.
     """
     from convexdesign.experiment import Experiment
     from convexdesign.identification.reward_range import BOUNDED_NOISES
 
     line = named(algorithm, FOR_EXPERIMENTS, budget, smallest_gap)
-    problem = read_problem(stated)
+    problem = problem_of_names(stated) or read_problem(stated)
     objective = _objective(problem, level)
     if burn_in is not None and "burn_in" not in line.options:
         raise InputError(f"--burn-in is h-rage's alone, and the algorithm is {algorithm}; give --algorithm h-rage")

@@ -13,7 +13,7 @@ from convexdesign.cli.arguments import AsJson, option
 from convexdesign.cli.exits import ExitCode
 from convexdesign.cli.experiment.opening import Store, labels, open_store
 from convexdesign.cli.files import check_writable, write_rows, writing
-from convexdesign.cli.output import counted, print_json, print_line, respond
+from convexdesign.cli.output import counted, print_json, print_line, respond, say
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +36,15 @@ def export(
             "--results", help="Not the events but the results that count, in columns that `estimate` and `tell` read."
         ),
     ] = False,
+    arms: Annotated[
+        Path | None,
+        option(
+            "--arms",
+            metavar="FILE",
+            help="Write the arms there, those that joined included, as the table that `estimate --arms` reads; events are then "
+            "written with --output alone.",
+        ),
+    ] = None,
     as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Print every event of the log.
@@ -44,9 +53,14 @@ def export(
     without any; what else an event says is in the column detail, as JSON. JSON: one document with the events as they are.
     """
     check_writable(output, "--output", or_standard_output=True)
+    check_writable(arms, "--arms")
     chosen = "json" if as_json else format_
     if chosen not in ("csv", "json"):
         raise InputError(f"--format {format_}: choose csv or json")
+    if arms is not None:
+        _export_arms(store, arms)
+        if output is None and not results:
+            return
     if results:
         _export_results(store, output, chosen)
         return
@@ -69,6 +83,15 @@ def _export_results(store: Path, output: Path | None, chosen: str) -> None:
             file.write(json.dumps({name: list(column) for name, column in zip(RESULTS, zip(*rows))}) + "\n")
         else:
             write_rows(file, RESULTS, ((*row[:4], *map(repr, row[4:])) for row in rows))
+
+
+def _export_arms(store: Path, path: Path) -> None:
+    with open_store(store, read_only=True) as x:
+        called, columns = labels(x.arm_names, x.n_arms), x.arm_columns
+        rows = x.arm_vectors().tolist()
+    with writing(path) as file:
+        write_rows(file, ("arm", *columns), ((name, *map(repr, row)) for name, row in zip(called, rows)))
+    say(f"{counted(len(rows), 'arm')} written to {path}")
 
 
 def _write_json(events: list[Event], called: list[str], file: IO[str]) -> None:

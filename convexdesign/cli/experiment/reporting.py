@@ -37,12 +37,14 @@ def report(
     All intervals, of values and of differences between any two items, hold together and at all times, whenever one looks
     and whatever made one look, if the noise is as assumed.
     """
+    from convexdesign.experiment.page import page
+
     check_writable(html, "--html")
     with open_store(store, read_only=True) as x:
         chosen = None if control is None else item_index(x, control)
         found, views = x.confidence(level=level, control=chosen), x.rounds(as_completed=True)
         if html is not None:
-            text = worded(x.to_html(level=level, control=chosen))
+            text = page(x, level=level, control=chosen, words=worded)
             with writing(html) as file:
                 file.write(text)
             say(f"report written to {html}")

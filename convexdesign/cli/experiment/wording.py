@@ -24,7 +24,7 @@ PHRASES = (
     (r"; call result\(\)", "; see `result`"),
     (r"; call ask\(\)", "; `ask` opens it"),
 )
-VALUE = r"(?P<value>True|False|'[^']*'|&#x27;[^&]*&#x27;|\([^()]*\))?"
+VALUE = r"(?P<value>True|False|'[^']*'|\([^()]*\))?"
 
 
 def worded(text: str) -> str:
@@ -37,9 +37,9 @@ def worded(text: str) -> str:
         text = re.sub(pattern, words, text)
     names = "|".join(sorted(_keywords(), key=len, reverse=True))
     text = re.sub(rf"\b(?P<name>{names})=(?!=){VALUE}", _option, text)
-    # Those of two words are no words of English, with or without a value.
+    # Those of two words are no words of English, with or without a value; what is quoted may be somebody's name.
     spelt = "|".join(name for name in _keywords() if "_" in name)
-    text = re.sub(rf"(?<![\w-])({spelt})(?![\w=])", lambda found: _flag(found[1]), text)
+    text = re.sub(rf"(?<![\w'\"-])({spelt})(?![\w='\"])", lambda found: _flag(found[1]), text)
     return re.sub(r"\((--[\w-]+), \1\)", r"(\1)", text)
 
 
@@ -49,7 +49,7 @@ def _option(found: re.Match[str]) -> str:
         return option
     if value == "False":
         return option.replace("--", "--no-", 1)
-    plain = value.replace("&#x27;", "").strip("'()").replace(",", "")
+    plain = value.strip("'()").replace(",", "")
     return f"{option} {plain.upper() if value.startswith('(') and plain.replace(' ', '').isalpha() else plain}"
 
 
