@@ -20,7 +20,7 @@ from convexdesign.experiment.ledger import Asked, Ledger, Phase, RecordedRound
 from convexdesign.experiment.names import labels
 from convexdesign.experiment.packing import packed_pulls
 from convexdesign.experiment.parsing import checked_key, checked_reason, reward_rows, summary_under
-from convexdesign.experiment.replay import begun_with
+from convexdesign.experiment.replay import begun_with, take_in
 from convexdesign.experiment.results import Content, RewardRows, SummaryRows, content_record
 from convexdesign.experiment.specification import algorithm_from
 from convexdesign.experiment.validation import arm_text
@@ -380,7 +380,7 @@ def _rested_on(ledger: Ledger, algorithm: Identifier) -> list[int]:
             break
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
-            algorithm.tell(batch, step.aggregated)
+            take_in(algorithm, batch, step, reconsiders=False)
     return []
 
 

@@ -14,7 +14,7 @@ from convexdesign.experiment.events import Event, EventKind
 from convexdesign.experiment.ledger import Ledger, RecordedRound
 from convexdesign.experiment.packing import packed_summary
 from convexdesign.experiment.reading import ReadOnlyStore
-from convexdesign.experiment.replay import begun_with
+from convexdesign.experiment.replay import begun_with, take_in
 from convexdesign.experiment.results import RewardRows, SummaryRows, aggregate, content_from_record
 from convexdesign.experiment.validation import admit
 from convexdesign.identification import GuaranteeWarning
@@ -162,9 +162,7 @@ def _decisions(ledger: Ledger) -> list[str]:
             return differences
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
-            algorithm.tell(batch, step.aggregated)
-        if ledger.reconsiders:
-            algorithm.reconsider()
+            take_in(algorithm, batch, step, ledger.reconsiders)
     finished = ledger.finished
     if finished is not None and finished["survivors"] != algorithm.partition.undecided.tolist():
         differences.append("in the result")

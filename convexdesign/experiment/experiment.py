@@ -1016,9 +1016,15 @@ class Experiment(LogFollower):
         while (complete := self._ledger.complete) is not None:
             aggregated = aggregate(self._ledger.results, complete.ids, self._ledger.n_arms)
             write(PendingEvent(EventKind.CLOSED, {"batch": max(complete.ids)} | packed_summary(aggregated)))
+            self._replay.follow(self._ledger)
+            refused = self._replay.refuses(complete)
+            if refused is not None:
+                raise InputError(f"{refused}, or choose another unit; nothing was recorded")
 
-    def _advance(self, *, asking: bool = True) -> None:
+    def _advance(self, *, asking: bool = True, warning: bool = True) -> None:
         """Make the next batch, or the result, an event, where one is due; the result alone unless asking.
+
+        warning: of what the results contradict; whoever corrects them knows.
 
         That the result is written by whoever sees it first matters: what is amended from then on, is amended by
         somebody who may know the answer.
@@ -1030,7 +1036,7 @@ class Experiment(LogFollower):
             if self._ledger.phase is not Phase.READY:
                 return
             seen = self._store.seq
-            draft, error = self._next()
+            draft, error = self._next(warning)
             if not asking and draft is not None and draft.kind is not EventKind.FINISHED:
                 if draft.kind is EventKind.STOPPED:
                     raise UnidentifiableError(draft.body["message"])
@@ -1057,9 +1063,9 @@ class Experiment(LogFollower):
         """Record the answer where the results give it already: whoever changes something from now on may have seen it."""
         if self._joint is None and not self.read_only:
             with self._lock, suppress(SolverError, UnidentifiableError):
-                self._advance(asking=False)
+                self._advance(asking=False, warning=False)
 
-    def _next(self) -> tuple[PendingEvent | None, Exception | None]:
+    def _next(self, warning: bool) -> tuple[PendingEvent | None, Exception | None]:
         """The event that is due, None to add up a complete round; and the error that it must end with."""
         current = self._ledger.current
         if current is not None:
@@ -1073,13 +1079,14 @@ class Experiment(LogFollower):
         except SolverError as error:
             return PendingEvent(EventKind.FAILED, {"message": str(error), "designs": self._replay.attempts}), error
         finally:
-            self._warn()
+            if warning:
+                self._warn()
         return draft, None
 
     def _warn(self) -> None:
         """GuaranteeWarning for what the results contradict, once in this process."""
         for violation in self._replay.violations:
-            if violation not in self._warned:
+            if violation not in self._warned and violation != self._replay.trouble:  # that is an error
                 self._warned.add(violation)
                 warnings.warn(violation, GuaranteeWarning, stacklevel=5)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from convexdesign.estimation import Observations
 from convexdesign.experiment.ledger import Ledger, RecordedRound
-from convexdesign.experiment.replay import begun_with
+from convexdesign.experiment.replay import begun_with, take_in
 from convexdesign.identification import GuaranteeWarning, Identifier, MartingaleElimination
 from convexdesign.typing import Floats
 
@@ -89,9 +89,7 @@ def history(ledger: Ledger) -> tuple[Identifier, list[RoundView]]:
             break
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
-            algorithm.tell(batch, step.aggregated)
-        if ledger.reconsiders:
-            algorithm.reconsider()
+            take_in(algorithm, batch, step, ledger.reconsiders)
         samples += step.aggregated.total
         undecided = set(algorithm.partition.undecided.tolist())
         views.append(view_of(algorithm, step, len(views) + 1, samples, dropped=sorted(left - undecided)))

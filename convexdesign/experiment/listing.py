@@ -111,3 +111,5 @@ def _entry(path: Path) -> ExperimentEntry:
             return ExperimentEntry(path, x.status(), events[-1].time, notes[-1][1] if notes else "")
     except ConvexDesignError as error:
         return ExperimentEntry(path, None, trouble=str(error))
+    except Exception as error:  # the others are listed all the same
+        return ExperimentEntry(path, None, trouble=f"{type(error).__name__}: {error}")

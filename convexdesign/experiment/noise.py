@@ -41,4 +41,8 @@ def warn_out_of_range(algorithm: Identifier, part: RewardRows | SummaryRows) -> 
         columns = {"arms": content.arms, "count": content.count, "mean": content.values, "m2": content.m2}
         found = algorithm.out_of_range(unpacked_summary(columns, algorithm.n_arms))
     if found is not None:
-        warnings.warn(f"{found}. They are recorded, and the answer will be void", GuaranteeWarning, stacklevel=4)
+        warnings.warn(
+            f"{found}. They are recorded, and the answer will be void unless they are amended",
+            GuaranteeWarning,
+            stacklevel=4,
+        )

@@ -323,7 +323,7 @@ class Identifier(Resumable):
             None where all may be, or where the answer rests on no range.
         """
         found = None if self._range is None else self._outside(self._range, observations)
-        return None if found is None else f"{found}; correct them if they are mistakes, else {self._remedy()}"
+        return None if found is None else f"{found}; {self._remedy()}"
 
     def singles_out_of_range(self, arms: ArrayLike, rewards: ArrayLike) -> str | None:
         """As `out_of_range`, of single rewards: sums cannot show one reward outside among many within.
@@ -344,8 +344,10 @@ class Identifier(Resumable):
         wrong = None if self._range is None else self._range.single_outside(own, values)
         if self._range is None or wrong is None or not wrong.any():
             return None
-        found = self._not_in(self._range, np.unique(own[wrong]))
-        return f"{found}; correct them if they are mistakes, else {self._remedy()}"
+        outside = np.unique(own[wrong])
+        one = values[wrong & (own == outside[0])][0]
+        found = self._not_in(self._range, outside, Observations.from_rewards(self.n_arms, outside[:1], [one]))
+        return f"{found}; {self._remedy()}"
 
     def _absorb(self, observations: Observations) -> None:
         refused = self.two_valued(observations) if self.refuses_two_values else None
@@ -412,7 +414,7 @@ class Identifier(Resumable):
         """What to do about a violated assumption."""
         if self._range is not None:
             other = ", or noise='bounded'," if self._range.two_valued else ""
-            return f"give the right reward_range{other} and start again"
+            return f"correct them if they are mistakes, else give the right reward_range{other} and start again"
         if getattr(self, "known_variances", None) is not None:
             return "correct the known VARIANCES and start again"
         return "give wider bounds (on VARIANCES) and start again"
@@ -431,11 +433,12 @@ class Identifier(Resumable):
     def _outside(self, within: RewardRange, observations: Observations) -> str | None:
         """Which rewards are not in their range, in words."""
         outside = np.flatnonzero(within.outside(observations))
-        return self._not_in(within, outside) if outside.size else None
+        return self._not_in(within, outside, observations) if outside.size else None
 
-    def _not_in(self, within: RewardRange, outside: Indices) -> str:
+    def _not_in(self, within: RewardRange, outside: Indices, observations: Observations) -> str:
         name = arm_name(self.arm_rows, outside[0]) + and_more_arms(outside.size)
-        return f"rewards of arm {name} are not {within.of_arm(int(outside[0]))}"
+        i = int(outside[0])
+        return f"rewards of arm {name} are not {within.of_arm(i)} ({within.contradiction(i, observations)})"
 
     def _refuse_unidentifiable(self) -> None:
         """UnidentifiableError, naming the directions, where withdrawn arms have left something unknown that must be told."""

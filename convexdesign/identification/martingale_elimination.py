@@ -30,7 +30,7 @@ from convexdesign.identification.identifier import (
     whole_limit,
 )
 from convexdesign.identification.level_set import LevelSet
-from convexdesign.identification.martingale_plan import ArmsToPull, Planner, Wanted, likely_gaps
+from convexdesign.identification.martingale_plan import WIDEST_GAPS, ArmsToPull, Planner, Wanted, likely_gaps
 from convexdesign.identification.objectives import ItemPartition, as_tuple
 from convexdesign.identification.result import AnswerStatus, Confidence, Result
 from convexdesign.identification.reward_range import BOUNDED_NOISES, reward_range_of
@@ -47,6 +47,8 @@ NOISES = ("gaussian", "sub-gaussian", *BOUNDED_NOISES)
 Noise = Literal["gaussian", "sub-gaussian", "bernoulli", "bounded"]
 # Variances are not taken to be below this share of the largest (or of the mean) for what the rewards say.
 SMALLEST_SHARE = 1e-15
+# Nor, where a guess will do, so small that numbers of pulls divided by them could overflow.
+SMALLEST_LIKELY = 1e-280
 # The share of delta that pays for the variances where they are unknown; bets on Gaussian rewards hardly feel their bounds.
 VARIANCE_SHARE, GAUSSIAN_VARIANCE_SHARE = 0.1, 0.02
 # The share of what is left that pays for answers right up to epsilon, where those are asked for.
@@ -301,6 +303,8 @@ class MartingaleElimination(Identifier):
         gaps = likely_gaps(estimates, np.sqrt(variances)) + self.epsilon
         if self.smallest_gap is not None:
             gaps = np.maximum(gaps, self.smallest_gap)
+        least = gaps.min(initial=np.inf)
+        gaps = np.minimum(gaps, WIDEST_GAPS * least) if least > 0 else gaps
         wealth = self._bets.log_wealth()
         if self._capital is not None:
             wealth = self._capital.capital(self._wealth()).max(axis=0)
@@ -514,12 +518,13 @@ class MartingaleElimination(Identifier):
         if common <= 0:
             return np.clip(np.ones_like(dof), low, self.upper_variances)
         likely = np.maximum((4.0 * common + self._squares) / (4.0 + dof), SMALLEST_SHARE * common)
-        return np.clip(likely, low, self.upper_variances)
+        return np.maximum(np.clip(likely, low, self.upper_variances), SMALLEST_LIKELY)
 
     def _likely_shares(self) -> Floats:
         """The shares (n,) of rewards that are the higher of two values: the pooled one counts as one reward of each value."""
         assert self._range is not None
-        highs = (self._sum - self._count * self._range.low) / self._range.width
+        # Rewards outside the range, which void the guarantee, must leave something to compute with.
+        highs = np.clip((self._sum - self._count * self._range.low) / self._range.width, 0.0, self._count)
         pooled = (highs.sum() + 1.0) / (self._count.sum() + 2.0)
         prior = 1.0 / min(pooled, 1.0 - pooled)
         return np.asarray((highs + prior * pooled) / (self._count + prior))

@@ -17,7 +17,7 @@ from convexdesign.identification.identifier import ProblemOver, total_pulls
 from convexdesign.problem import DesignProblem
 from convexdesign.typing import Counts, Floats, Indices
 
-__all__ = ["ArmsToPull", "Planner", "Wanted", "likely_gaps", "plugin_design"]
+__all__ = ["WIDEST_GAPS", "ArmsToPull", "Planner", "Wanted", "likely_gaps", "plugin_design"]
 
 
 # Designs need not be precise: the next one comes soon.
@@ -33,6 +33,8 @@ NEAR, NEAR_SHARE, NEAR_BATCH = 2.0, 0.5, 0.1
 EARLY_BATCH, EARLY_SAMPLES = 0.5, 16
 # Gaps are taken to be at least so many standard deviations: what is not yet seen to be small is not chased.
 DEVIATIONS = 2.0
+# Gaps so many times the smallest one want next to nothing; of larger ones the squares would overflow.
+WIDEST_GAPS = 1e12
 # The first batch, in pulls per dimension of the arms; half of it goes to all arms alike where they are few.
 FIRST_PULLS = 32
 # At most this share of all samples there will be, where their number is limited.

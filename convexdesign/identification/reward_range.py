@@ -63,6 +63,21 @@ class RewardRange:
         low, high = self.low[i], self.high[i]
         return f"either {low:g} or {high:g}" if self.two_valued else f"between {low:g} and {high:g}"
 
+    def contradiction(self, i: int, observations: Observations) -> str:
+        """What it is about the rewards of arm i that `outside` names, in words; a guess at the mistake where there is one."""
+        count, mean, m2 = (getattr(observations, name)[i] for name in ("count", "mean", "m2"))
+        low, high = self.low[i], self.high[i]
+        these = f"{count:,} of them have mean {mean:g}" if count > 1 else f"one is {mean:g}"
+        if not low <= mean <= high or count == 1:
+            percent = low == 0.0 and high == 1.0 and 1.0 < mean <= 100.0
+            return these + (": percent must be divided by 100" if percent else "")
+        implied = count * (mean - low) * (high - mean)
+        number = count * (mean - low) / (high - low)
+        if self.two_valued and abs(number - round(number)) > 1e-6 * max(1.0, number):
+            return f"{these}, so that {number:.10g} would be {high:g}"
+        at_most = "" if self.two_valued else "at most "
+        return f"{these}, and squares about it of {m2:g}, which with that mean are {at_most}{implied:g}"
+
     def highs(self, observations: Observations) -> Floats:
         """How many rewards of each arm (n,) were the higher value, where all are one of the two."""
         share = (observations.mean - self.low) / self.width

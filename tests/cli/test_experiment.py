@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from fast_folder import fast_folder
 
@@ -575,6 +577,46 @@ def test_missing_and_withdrawn(begun, tmp_path):
     assert "cannot tell item" in stopped.err
     assert begun("result").code == 4
     assert "stopped" in begun("status").out
+
+
+def test_every_kind_of_event_is_exported(experiment, store):
+    from convexdesign.experiment.events import EventKind, PendingEvent
+    from convexdesign.experiment.parsing import reward_rows
+
+    pages = pd.DataFrame(np.eye(3), index=list("abc"))
+    with cd.Experiment.create(store, cd.identification.MartingaleElimination(pages, noise="bernoulli")) as x:
+        x.ask()
+        x.tell_all([reward_rows(0, ["r"], [0], [1.0], 3)])
+        x.amend("r", reward=0.0, reason="mistyped")
+        x.take_back("r")
+        x.mark_missing(0, [1], [2])
+        x.arrived(0, x.expected())
+        left = x.outstanding()
+        x.tell(0, cd.estimation.Observations(left, [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]), key="rest")
+        x.join_variant("new, and last", reason="an idea")
+        x.drop_item([0])
+        x.withdraw([0])
+        x.note("a note")
+        answer = {"status": "IDENTIFIED", "answer": [1], "survivors": [1]}
+        for kind, body in (
+            (EventKind.FAILED, {"message": "no", "designs": []}),
+            (EventKind.FINISHED, {"result": answer, "doubts": []}),
+        ):
+            with x._writing() as write:
+                write(PendingEvent(kind, body))
+        x.amend("r", reward=0.0, reason="mistyped after all")
+        with x._writing() as write:
+            write(PendingEvent(EventKind.STOPPED, {"message": "cannot tell"}))
+        events = x.events()
+        assert {event.kind for event in events} == set(EventKind)
+    rows = list(csv.DictReader(io.StringIO(experiment("export").out)))
+    assert {row["kind"] for row in rows} == {kind.value for kind in EventKind}
+    assert sorted({int(row["seq"]) for row in rows}) == list(range(len(events)))
+    (joined,) = [json.loads(row["detail"]) for row in rows if row["kind"] == "joined"]
+    assert (joined["arms"][0]["name"], joined["items"][0][0]) == ("new, and last", "new, and last")
+    told = json.loads(experiment("export", "--json").out)["events"]
+    assert [event["kind"] for event in told] == [event.kind.value for event in events]
+    assert all(event["body"] == kept.body for event, kept in zip(told, events) if kept.kind is not EventKind.TOLD)
 
 
 def test_export_tells_everything(begun, tmp_path):

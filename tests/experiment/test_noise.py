@@ -55,7 +55,7 @@ def test_recorded_where_confirmed_or_made_for_it(tmp_path):
 def test_rewards_out_of_their_range_are_told_at_once_and_can_be_corrected(tmp_path):
     with cd.Experiment.create(tmp_path / "r.db", I.MartingaleElimination(np.eye(2), noise="bernoulli")) as x:
         batch = x.ask()
-        with pytest.warns(I.GuaranteeWarning, match=r"rewards of arm 1 are not either 0 or 1; correct them .* void"):
+        with pytest.warns(I.GuaranteeWarning, match=r"rewards of arm 1 are not either 0 or 1 .*; correct them .* void"):
             x.tell(batch, arms=[0, 1], rewards=[1.0, 0.5], keys=["a", "b"])
         with pytest.warns(I.GuaranteeWarning, match="rewards of arm 0 are not"):
             x.tell(batch, cd.estimation.Observations([4, 0], [1.5, 0.0], [0.0, 0.0]), key="c", dry_run=True)

@@ -156,7 +156,7 @@ def test_rewards_that_are_not_as_said_are_named():
     index = np.repeat([0, 1], counts)
     rewards = (np.arange(index.size) % 2).astype(float)
     rewards[-1] = 0.5
-    with pytest.warns(I.GuaranteeWarning, match=r"arm 1 are not either 0 or 1; .* noise='bounded'"):
+    with pytest.warns(I.GuaranteeWarning, match=r"arm 1 are not either 0 or 1 .* noise='bounded'"):
         algorithm.tell(0, Observations.from_rewards(2, index, rewards))
     bounded = I.MartingaleElimination(np.eye(2), noise="bounded", reward_range=(0.0, 1.0))
     rewards[-1] = 30.0

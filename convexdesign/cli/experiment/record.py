@@ -132,14 +132,16 @@ def _rows(body: dict[str, Any], called: list[str]) -> Iterator[tuple[Any, ...]]:
         for name, arm, reward in zip(body["keys"], body["arms"], body["rewards"]):
             yield batch, name, called[arm], 1, repr(reward), "", ""
         return
-    told = {"batch", "key", "arms", "count", "mean", "m2", "pulls"}
+    arms = body.get("arms")
+    known = isinstance(arms, list) and all(isinstance(arm, int) for arm in arms)  # arms that join are told in full
+    told = {"batch", "key", "count", "mean", "m2", "pulls"} | ({"arms"} if known else set())
     rest = {name: value for name, value in body.items() if name not in told and value not in (None, "", [])}
     detail = json.dumps(rest) if rest else ""
-    if not isinstance(body.get("arms"), list) or not body["arms"]:
+    if not known or not arms:
         yield batch, key, "", "", "", "", detail
         return
     pulls = body.get("count", body.get("pulls"))
-    for k, arm in enumerate(body["arms"]):
+    for k, arm in enumerate(arms):
         counts = "" if pulls is None else pulls[k]
         mean, m2 = (repr(body[name][k]) if name in body else "" for name in ("mean", "m2"))
         yield batch, key, called[arm], counts, mean, m2, detail if k == 0 else ""
