@@ -7,6 +7,7 @@ import pathlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -286,7 +287,10 @@ class Experiment(LogFollower):
             return result_from(finished, self._replay.follow(self._ledger).assumption)
 
     def status(self) -> ExperimentStatus:
-        """Where the experiment stands; nothing is planned or written.
+        """Where the experiment stands; nothing is written.
+
+        An answer that the results give already is shown, whether it is recorded or not. Where pulls are limited, it takes the
+        next design to know that they are not enough for another batch.
 
         Returns
         -------
@@ -295,7 +299,10 @@ class Experiment(LogFollower):
         """
         with self._lock:
             self._look()
-            return experiment_status(self._ledger, self._replay.follow(self._ledger), self._replay.violations)
+            algorithm, ledger = self._replay.follow(self._ledger), self._ledger
+            if ledger.phase is Phase.READY:
+                ledger = replace(ledger, finished=self._unrecorded_answer(algorithm))
+            return experiment_status(ledger, algorithm, self._replay.violations)
 
     @property
     def item_labels(self) -> list[str]:
@@ -1058,6 +1065,17 @@ class Experiment(LogFollower):
                     self._close_round(write)
             if error is not None:
                 raise error
+
+    def _unrecorded_answer(self, algorithm: Identifier) -> dict[str, Any] | None:
+        """The result that is due, as it will be recorded; None where there is none, or where nobody can tell."""
+        current = self._ledger.current
+        if current is None and not algorithm.may_end(self._ledger.asked_in_vain):
+            return None
+        try:
+            draft = self._next(warning=False)[0]
+        except (SolverError, UnidentifiableError):
+            return None
+        return draft.body["result"] if draft is not None and draft.kind is EventKind.FINISHED else None
 
     def _record_answer(self) -> None:
         """Record the answer where the results give it already: whoever changes something from now on may have seen it."""

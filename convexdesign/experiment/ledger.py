@@ -157,7 +157,9 @@ class Ledger:
     results: Results = field(default_factory=Results)
     finished: dict[str, Any] | None = None
     stopped: str | None = None
+    # Amendments that stand, and those that were taken back.
     amendments: int = 0
+    taken_back: int = 0
     events: int = 0
     # Whether decisions are made anew from all that counts, as rounds were corrected that later ones followed.
     reconsiders: bool = False
@@ -376,10 +378,15 @@ class Ledger:
         before = self.replaced.setdefault(body["key"], [])
         if body.get("takes_back", False):
             before.pop()
+            self._stands_no_more()
             return True
         before.append(old)
         self.amendments += 1
         return False
+
+    def _stands_no_more(self) -> None:
+        self.amendments -= 1
+        self.taken_back += 1
 
     def _corrected(self, body: dict[str, Any]) -> None:
         """As an amendment, and later rounds stay; a complete round keeps to the numbers that its results have now."""
@@ -394,7 +401,8 @@ class Ledger:
         if round_ is not None:
             round_.aggregated = None
             if change.any():
-                asked.arrived = asked.expected + change
+                came = asked.expected + change
+                asked.arrived = None if np.array_equal(came, asked.batch.counts) else came
                 round_.counts = round_.counts + change
         self.finished = self.stopped = None
         self.reconsiders = True
@@ -402,6 +410,7 @@ class Ledger:
     def _taken_back(self, body: dict[str, Any]) -> None:
         last = self.undo.pop()
         self.replaced[last.key].pop()
+        self._stands_no_more()
         now = self.results.find(last.key)
         assert now is not None
         self.results.amend(last.key, last.before)

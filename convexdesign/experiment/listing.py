@@ -37,6 +37,8 @@ class ExperimentEntry:
         Its last note, "" for none.
     trouble : str
         Why it cannot be read.
+    answer : tuple of str or None
+        What the answer's items are called; None before the end.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class ExperimentEntry:
     last_event: str = ""
     note: str = ""
     trouble: str = ""
+    answer: tuple[str, ...] | None = None
 
 
 def experiments_in(folder: str | os.PathLike[str]) -> list[ExperimentEntry]:
@@ -107,8 +110,9 @@ def _may_be_store(path: Path) -> bool:
 def _entry(path: Path) -> ExperimentEntry:
     try:
         with Experiment.open(path, read_only=True) as x:
-            events, notes = x.events(), x.notes()
-            return ExperimentEntry(path, x.status(), events[-1].time, notes[-1][1] if notes else "")
+            events, notes, state = x.events(), x.notes(), x.status()
+            answer = None if state.answer is None else tuple(x.item_labels[i] for i in state.answer)
+            return ExperimentEntry(path, state, events[-1].time, notes[-1][1] if notes else "", answer=answer)
     except ConvexDesignError as error:
         return ExperimentEntry(path, None, trouble=str(error))
     except Exception as error:  # the others are listed all the same

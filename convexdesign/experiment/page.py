@@ -230,6 +230,8 @@ def _assumptions(state: ExperimentStatus, arms: Sequence[str], items: Sequence[s
         rows.append(f"Items joined whatever the rewards were: {', '.join(items[i] for i in state.joined)}.")
     if state.amendments:
         rows.append("What was amended was amended whatever answer it leads to.")
+    if state.taken_back:
+        rows.append("What was amended and taken back was so whatever answer it leads to.")
     return "<ul>" + "".join(f"<li>{escape(row)}</li>" for row in rows if row) + "</ul>"
 
 

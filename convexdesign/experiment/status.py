@@ -43,7 +43,7 @@ class ExperimentStatus:
     withdrawn : tuple of int
         Arms that are asked for no more.
     amendments : int
-        Corrections made.
+        Corrections that stand.
     guarantee : str
         What the answer is worth, and if what.
     void : bool
@@ -70,6 +70,12 @@ class ExperimentStatus:
         Items that were not there from the beginning.
     joined_arms : tuple of int
         Arms that were not.
+    taken_back : int
+        Corrections that were taken back.
+    answer : tuple of int or None
+        The answer (items), recorded or not, as `result` gives it; None before the end.
+    answer_status : str or None
+        The name of its AnswerStatus.
     """
 
     phase: Phase
@@ -101,6 +107,9 @@ class ExperimentStatus:
     dropped: tuple[int, ...] = ()
     joined: tuple[int, ...] = ()
     joined_arms: tuple[int, ...] = ()
+    taken_back: int = 0
+    answer: tuple[int, ...] | None = None
+    answer_status: str | None = None
 
     @property
     def outstanding(self) -> int:
@@ -150,6 +159,9 @@ def experiment_status(ledger: Ledger, algorithm: Identifier, violations: list[st
         dropped=ledger.dropped,
         joined=tuple(range(ledger.first_joined, ledger.first_joined + len(ledger.joined))),
         joined_arms=tuple(range(ledger.n_arms - len(ledger.joined_arms), ledger.n_arms)),
+        taken_back=ledger.taken_back,
+        answer=None if ledger.finished is None else tuple(ledger.finished["answer"]),
+        answer_status=None if ledger.finished is None else ledger.finished["status"],
     )
 
 
@@ -180,6 +192,8 @@ def guarantee(ledger: Ledger, algorithm: Identifier, violations: list[str]) -> s
         provided.append("arms were withdrawn whatever their rewards were")
     if ledger.amendments:
         provided.append("what was amended was amended whatever answer it leads to")
+    if ledger.taken_back:
+        provided.append("what was amended and taken back was so whatever answer it leads to")
     promise = f"{_promise(ledger.finished, algorithm)}, if {algorithm.assumption}"
     return promise if not provided else f"{promise}, provided that {' and '.join(provided)}"
 

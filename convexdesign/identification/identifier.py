@@ -279,6 +279,21 @@ class Identifier(Resumable):
                 self._planned = plan.astype(np.int64)
         return self._status is not None
 
+    def may_end(self, in_vain: int = 0) -> bool:
+        """Whether there may be a result without another batch; `done` knows, and plans the next one to know.
+
+        Parameters
+        ----------
+        in_vain : int
+            As in `asked_in_vain`.
+
+        Returns
+        -------
+        bool
+            False where there is surely none.
+        """
+        return self._status is not None or self.max_samples is not None or self.epsilon > 0
+
     def _next_counts(self) -> Counts:
         assert self._planned is not None  # ask() looks at `done` first
         return self._planned

@@ -251,6 +251,21 @@ class MartingaleElimination(Identifier):
         # The lower bound is used for planning alone.
         return (0.0, self._high) if np.isfinite(self._high) else None
 
+    def may_end(self, in_vain: int = 0) -> bool:
+        """Whether there may be a result without another batch: as batches take what is left, where there is one.
+
+        Parameters
+        ----------
+        in_vain : int
+            As in `asked_in_vain`.
+
+        Returns
+        -------
+        bool
+            False where there is surely none.
+        """
+        return self._status is not None or self.limit - self.samples - in_vain <= 0
+
     @property
     def in_play(self) -> Indices:
         """The arms that can be pulled; once items were dropped or arms withdrawn, of these the ones that tell of the rest."""

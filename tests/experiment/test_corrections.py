@@ -112,7 +112,8 @@ def test_an_answer_given_is_reconsidered(path, env):
         assert x.results()[0][4] == told[0].mean[0] - 40.0
         advance(x, env, 1)
         x.take_back("batch-0", reason="so was the first")
-        assert x.status().amendments == 2
+        state = x.status()
+        assert (state.amendments, state.taken_back) == (0, 2)
         assert x.results()[0][4] == told[0].mean[0]
         assert x.done
         assert x.result().answer == (0,)
@@ -240,7 +241,9 @@ def test_an_amendment_is_taken_back_and_everything_counts_again(x, path, rounds)
     assert back.pulls_set_aside == 0
     assert (back.told, back.outstanding, back.survivors) == (state.told, state.outstanding, state.survivors)
     assert x.transcript() == before
-    assert "amended whatever" in back.guarantee  # it was looked at
+    assert (back.amendments, back.taken_back) == (0, 1)
+    assert "amended and taken back was so whatever" in back.guarantee  # it was looked at
+    assert "was amended whatever" not in back.guarantee
     assert check(path).problems == ()
     with cd.Experiment.open(path) as again:
         assert again.transcript() == before

@@ -236,8 +236,13 @@ def test_the_answer_is_seen_before_it_is_recorded_and_counts_as_seen_from_then_o
     kinds = [e.kind.value for e in x.events()]
     assert "finished" not in kinds
     with cd.Experiment.open(path, read_only=True) as reader:
+        for looks in (reader, x):
+            state = looks.status()
+            assert (state.phase, state.answer, state.answer_status) == (Phase.DONE, (0,), "IDENTIFIED")
+        (entry,) = experiments_in(path.parent)
+        assert (entry.status.phase, entry.answer) == (Phase.DONE, ("0",))
+        assert "finished" not in [e.kind.value for e in x.events()]
         found = reader.result()
-        assert reader.status().phase is Phase.DONE
         assert found.answer == (0,)
         # Whoever corrects the last round may have seen what it leads to.
         with pytest.raises(cd.InputError, match="the answer"):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from convexdesign.cli.arguments import AsJson, argument, option
-from convexdesign.cli.experiment.opening import Store, open_store
+from convexdesign.cli.experiment.opening import Store, answer_text, open_store
 from convexdesign.cli.output import print_line, print_table, printable, respond
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def _cells(entry: ExperimentEntry) -> tuple[str, ...]:
         left,
         f"{state.pulls_told:,}",
         last,
-        state.phase.value,
+        state.phase.value
+        if entry.answer is None
+        else f"nothing: the answer is {answer_text(entry.answer, state.answer_status)}",
         entry.note,
     )
 
@@ -86,6 +88,9 @@ def _document(entry: ExperimentEntry) -> dict[str, Any]:
         "algorithm": state.algorithm,
         "phase": state.phase.name,
         "waits_for": state.phase.value,
+        "answer": entry.answer,
+        "answer_status": state.answer_status,
+        "void": state.void,
         "rounds": state.rounds,
         "survivors": len(state.survivors),
         "pulls_told": state.pulls_told,

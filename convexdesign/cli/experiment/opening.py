@@ -19,11 +19,13 @@ __all__ = [
     "NewStore",
     "Reason",
     "Store",
+    "answer_text",
     "arm_index",
     "changing",
     "item_index",
     "labels",
     "limit_text",
+    "listed",
     "open_store",
     "show_state",
     "some",
@@ -108,6 +110,8 @@ def state_document(x: Experiment) -> dict[str, Any]:
     return {
         "phase": state.phase.name,
         "waits_for": state.phase.value,
+        "answer": None if state.answer is None else [items[i] for i in state.answer],
+        **same("answer_status"),
         **same("algorithm", "delta", "max_samples", "budget", "rounds"),
         "items": x.n_items,
         **{side: [items[i] for i in getattr(state, side)] for side in ("survivors", "above", "below")},
@@ -119,7 +123,7 @@ def state_document(x: Experiment) -> dict[str, Any]:
         "dropped": [items[i] for i in state.dropped],
         "joined": [items[i] for i in state.joined],
         "joined_arms": [arms[i] for i in state.joined_arms],
-        **same("amendments", "guarantee", "assumption", "void", "stopped", "events"),
+        **same("amendments", "taken_back", "guarantee", "assumption", "void", "stopped", "events"),
         **{name: worded(text) for name in ("guarantee", "stopped") if (text := getattr(state, name)) is not None},
     }
 
@@ -131,13 +135,15 @@ def show_state(document: dict[str, Any]) -> None:
         print_line(f"{name:<14} {text}")
 
     line("waits for", document["waits_for"])
+    if document["answer"] is not None:
+        line("answer", answer_text(document["answer"], document["answer_status"]))
     line("algorithm", f"{document['algorithm']}, {counted(document['rounds'], 'round')} complete")
     for side in ("survivors", "above", "below"):
         names = document[side]
         if names or side == "survivors":
-            line(side, f"{len(names):,} of {document['items']:,}: {_listed(names)}")
+            line(side, f"{len(names):,} of {document['items']:,}: {listed(names, ITEMS_SHOWN)}")
     if document["best_guess"] is not None:
-        guess = _listed(document["best_guess"]) or "no item"
+        guess = listed(document["best_guess"], ITEMS_SHOWN) or "no item"
         line("best guess", f"{guess}: p-value {document['p_value']:.3g}, of its being wrong")
     if document["batch"] is not None:
         line(
@@ -150,17 +156,22 @@ def show_state(document: dict[str, Any]) -> None:
     if document["pulls_asked"] > document["pulls_told"] + document["outstanding"]:
         asked = f", {document['pulls_asked']:,} asked for in all"
     line("measurements", f"{document['pulls_told']:,} told{expected}{asked}{limit_text(document)}")
-    for name, what in (("pulls_missing", "missing"), ("pulls_set_aside", "set aside"), ("amendments", "amended")):
+    for name, what in (
+        ("pulls_missing", "missing"),
+        ("pulls_set_aside", "set aside"),
+        ("amendments", "amended"),
+        ("taken_back", "taken back"),
+    ):
         if document[name]:
             line(what, f"{document[name]:,}")
     if document["withdrawn"]:
-        line("withdrawn", ", ".join(map(printable, document["withdrawn"])))
+        line("withdrawn", listed(document["withdrawn"]))
     if document["dropped"]:
-        line("dropped", ", ".join(map(printable, document["dropped"])))
+        line("dropped", listed(document["dropped"]))
     if document["joined"]:
-        line("joined", ", ".join(map(printable, document["joined"])))
+        line("joined", listed(document["joined"]))
     if document["joined_arms"]:
-        line("arms joined", ", ".join(map(printable, document["joined_arms"])))
+        line("arms joined", listed(document["joined_arms"]))
     if document["stopped"]:
         line("stopped", document["stopped"])
     line("guarantee", document["guarantee"])
@@ -173,5 +184,12 @@ def limit_text(document: dict[str, Any]) -> str:
     return "" if document["max_samples"] is None else f", at most {document['max_samples']:,}"
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(printable, names[:ITEMS_SHOWN])) + (", ..." if len(names) > ITEMS_SHOWN else "")
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Names after one another, the first few; in quotes where a comma in one would make two of it."""
+    shown = [repr(name) if "," in name else printable(name) for name in names[:most]]
+    return ", ".join(shown) + (", ..." if len(shown) < len(names) else "")
+
+
+def answer_text(answer: Sequence[str], status: str | None) -> str:
+    """The items of an answer, or what there is in its place."""
+    return listed(answer) or ("undecided" if status == "UNDECIDED" else "none")

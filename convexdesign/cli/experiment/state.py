@@ -10,7 +10,15 @@ import typer
 
 from convexdesign.cli.arguments import AsJson, option
 from convexdesign.cli.exits import ExitCode
-from convexdesign.cli.experiment.opening import Store, labels, open_store, show_state, state_document
+from convexdesign.cli.experiment.opening import (
+    Store,
+    answer_text,
+    labels,
+    listed,
+    open_store,
+    show_state,
+    state_document,
+)
 from convexdesign.cli.experiment.wording import worded
 from convexdesign.cli.files import STANDARD_OUTPUT, check_writable, write_rows, writing
 from convexdesign.cli.output import counted, print_json, print_line, printable, respond, say
@@ -135,13 +143,11 @@ def _document(x: Experiment, found: Result, state: ExperimentStatus) -> dict[str
 
 
 def _show(document: dict[str, Any]) -> None:
-    undecided = document["status"] == "UNDECIDED"
-    answer = ", ".join(map(printable, document["answer"])) or ("undecided" if undecided else "none")
-    print_line(f"{'answer':<14} {answer}")
+    print_line(f"{'answer':<14} {answer_text(document['answer'], document['status'])}")
     print_line(f"{'status':<14} {document['status']}: {document['meaning']}")
     if document["p_value"] is not None:
         print_line(f"{'p-value':<14} {document['p_value']:.3g}, of the answer being wrong")
-    print_line(f"{'survivors':<14} {', '.join(map(printable, document['survivors'])) or 'none'}")
+    print_line(f"{'survivors':<14} {listed(document['survivors']) or 'none'}")
     # As many rounds as `status` and `check` count: those of the burn-in too.
     burn_in = ""
     if document["burn_in_samples"]:
