@@ -140,6 +140,56 @@ class Observations:
         m2 = np.bincount(index, weights=deviation**2, minlength=n_arms) - drift**2 / at_least_one
         return cls(count, mean, np.where(count > 1, np.maximum(m2, 0.0), 0.0))
 
+    @classmethod
+    def from_successes(
+        cls, count: ArrayLike, successes: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0
+    ) -> Observations:
+        """Rewards of two values, as conversions are: how many there were, and how many of them were the higher one.
+
+        Parameters
+        ----------
+        count : array_like of int, shape (n_arms,)
+            Pulls.
+        successes : array_like of int, shape (n_arms,)
+            How many of them gave `high`; the others gave `low`.
+        low : array_like, scalar or shape (n_arms,)
+            The lower value, in the units of the outcome.
+        high : array_like, scalar or shape (n_arms,)
+            The higher one, a price for example.
+
+        Returns
+        -------
+        Observations
+            Per arm.
+
+        Raises
+        ------
+        InputError
+            Where there are more successes than pulls.
+
+        Examples
+        --------
+        >>> import convexdesign as cd
+        >>> cd.estimation.Observations.from_successes([32, 32], [2, 4]).m2
+        array([1.875, 3.5  ])
+        """
+        pulls = whole_counts(count, "count")
+        number = whole_counts(successes, "successes", pulls.size)
+        bad = np.flatnonzero(number > pulls)
+        if bad.size:
+            raise InputError(f"successes[{bad[0]}] is {number[bad[0]]}, of {pulls[bad[0]]} pulls; correct one of them")
+        ends = []
+        for name, end in (("low", low), ("high", high)):
+            values = np.asarray(numeric(end, name), dtype=float)
+            if values.shape not in ((), pulls.shape):
+                raise InputError(
+                    f"{name} has shape {values.shape}; give one number, or one for each of {pulls.size} arms"
+                )
+            ends.append(np.broadcast_to(values, pulls.shape))
+        width, at_least_one = ends[1] - ends[0], np.maximum(pulls, 1)
+        share = number / at_least_one
+        return cls(pulls, ends[0] + width * share, width**2 * (number * ((pulls - number) / at_least_one)))
+
     def merge(self, other: Observations) -> Observations:
         """Both sets of pulls together, as if they had been summarised at once.
 

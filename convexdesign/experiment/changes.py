@@ -132,7 +132,7 @@ def amendment(
     else:
         raise InputError("give reward= (and arm=), or observations=")
     new = part.content(0)
-    if new == old:
+    if new.same_as(old):
         raise InputError(f"{key!r} has this content already")
     return _replacement(ledger, algorithm, key, old, new, checked_reason(reason), set_aside)
 

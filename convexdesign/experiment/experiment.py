@@ -28,6 +28,7 @@ from convexdesign.experiment.changes import (
     taking_back,
     withdrawal,
 )
+from convexdesign.experiment.conversions import rounded_put_right
 from convexdesign.experiment.course import course
 from convexdesign.experiment.estimates import ExperimentEstimates, estimates_of
 from convexdesign.experiment.events import GENESIS, Event, EventKind, PendingEvent, chained
@@ -46,6 +47,7 @@ from convexdesign.experiment.status import ExperimentStatus, experiment_status
 from convexdesign.experiment.store import FORMAT, Store
 from convexdesign.experiment.validation import TellResult, admit, batch_of, new_pulls
 from convexdesign.identification import GuaranteeWarning, Identifier, Result
+from convexdesign.identification.assumption_checks import and_more_arms
 from convexdesign.typing import Floats
 
 if TYPE_CHECKING:
@@ -303,6 +305,17 @@ class Experiment(LogFollower):
             if ledger.phase is Phase.READY:
                 ledger = replace(ledger, finished=self._unrecorded_answer(algorithm))
             return experiment_status(ledger, algorithm, self._replay.violations)
+
+    @property
+    def two_values(self) -> tuple[Floats, Floats] | None:
+        """Low and high, (n_arms,) each, of which every reward is one; None where the noise is not "bernoulli"."""
+        with self._lock:
+            self._look()
+            algorithm = self._replay.follow(self._ledger)
+        if getattr(algorithm, "noise", None) != "bernoulli":
+            return None
+        low, high = (np.broadcast_to(np.asarray(end, dtype=float), self.n_arms) for end in algorithm.reward_range)  # type: ignore[attr-defined]
+        return low, high
 
     @property
     def item_labels(self) -> list[str]:
@@ -701,7 +714,7 @@ class Experiment(LogFollower):
             self._close_round(write)
             return self.status()
 
-    def take_back(self, key: str, *, reason: str = "") -> ExperimentStatus:
+    def take_back(self, key: str, *, reason: str = "", dry_run: bool = False) -> ExperimentStatus:
         """Take an amendment back: the content before it counts again, and batches that it had set aside.
 
         Always possible in martingale elimination, which decides anew. Of other algorithms only while nothing rests on the
@@ -713,16 +726,20 @@ class Experiment(LogFollower):
             The key that was amended; of several, the last first.
         reason : str
             In words, for the log.
+        dry_run : bool
+            Write nothing, and say how the experiment would stand.
 
         Returns
         -------
         ExperimentStatus
             Where the experiment stands then.
         """
-        with self._writing() as write:
+        with self.together(dry_run=dry_run):
+            write = self._joint
+            assert write is not None
             write(taking_back(self._ledger, self._replay.follow(self._ledger), key, reason))
             self._close_round(write)
-        return self.status()
+            return self.status()
 
     def withdraw(
         self, arms: ArrayLike, *, reason: str = "", anyway: bool = False, dry_run: bool = False
@@ -1135,11 +1152,21 @@ class Experiment(LogFollower):
         return reward_rows(number, keys, arms, rewards, n, self.arm_names)
 
     def _of_all_arms(self, observations: Observations | None) -> Observations | None:
-        """Of those who do not know yet that arms joined: nothing of these."""
+        """Of those who do not know yet that arms joined: nothing of these. Of two values, rounded squares are put right."""
         joined = len(self._ledger.joined_arms)
         if isinstance(observations, Observations) and 0 < self.n_arms - observations.n_arms <= joined:
-            return unpacked_summary(packed_summary(observations), self.n_arms)
-        return observations
+            observations = unpacked_summary(packed_summary(observations), self.n_arms)
+        values = self.two_values
+        if values is None or not isinstance(observations, Observations) or observations.n_arms != self.n_arms:
+            return observations
+        told, arms = rounded_put_right(*values, observations)
+        if arms:
+            warnings.warn(
+                f"m2 of arm {self.arm_labels[arms[0]]} is rounded{and_more_arms(len(arms), 'as that')}; of rewards of two "
+                "values it follows from count and mean, and is taken from these",
+                stacklevel=4,
+            )
+        return told
 
     def _whole_batch_key(self, number: int, observations: Any) -> str:
         self._look()

@@ -29,6 +29,14 @@ class Content:
     count: tuple[int, ...] | None = None
     m2: tuple[float, ...] | None = None
 
+    def same_as(self, other: Content) -> bool:
+        """Whether both say the same, be it a single reward or a mean of one."""
+        return self._summed == other._summed
+
+    @property
+    def _summed(self) -> Content:
+        return self if self.count is not None else Content(self.batch, self.arms, self.values, (1,), (0.0,))
+
     def pulls(self, n_arms: int) -> Counts:
         """How many pulls of each arm it is about, (n,)."""
         counts = np.zeros(n_arms, dtype=np.int64)

@@ -112,7 +112,7 @@ def _new_part(ledger: Ledger, part: RewardRows | SummaryRows) -> RewardRows | Su
         known = results.find(key)
         if known is None:
             fresh.append(k)
-        elif known != part.content(k):
+        elif not known.same_as(part.content(k)):
             raise ConflictError(
                 f"key {key!r} was told before with other content: {_difference(ledger, known, part.content(k))}; "
                 "nothing was recorded. If the first was wrong, amend it; if this is another result, give it another key"

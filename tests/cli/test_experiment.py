@@ -579,6 +579,95 @@ def test_missing_and_withdrawn(begun, tmp_path):
     assert "stopped" in begun("status").out
 
 
+@pytest.fixture(scope="module")
+def asked():
+    """The bytes of a store of conversions of which the first batch was asked."""
+    with fast_folder() as path:
+        pages = pd.DataFrame(np.eye(2), index=["old", "new, red"])
+        algorithm = cd.identification.MartingaleElimination(pages, noise="bernoulli")
+        with cd.Experiment.create(path / "pages.db", algorithm) as x:
+            x.ask()
+        return (path / "pages.db").read_bytes()
+
+
+@pytest.fixture
+def conversions(experiment, store, asked):
+    store.write_bytes(asked)
+    return experiment
+
+
+@pytest.mark.parametrize(
+    ("header", "old", "new", "note"),
+    [
+        ("count,mean", "32,0.0625", "32,0.125", None),
+        ("count,mean", "32,0.063", "32,0.125", "row 1: digits of mean were rounded; what 2 of 32 give"),
+        ("count,successes", "32,2", "32,4", None),
+        ("count,conversions", "32,2.0", "32,4.0", None),
+        ("count,mean,m2", "32,0.0625,1.875", "32,0.125,3.5", None),
+        (
+            "count,mean,m2",
+            "32,0.0625,1.88",
+            "32,0.125,3.5",
+            "row 1: digits of mean or m2 were rounded; what 2 of 32 give",
+        ),
+        ("count,mean,variance", "32,0.0625,0.0605", "32,0.125,0.113", r"(and so in 1 other row)"),
+        ("count,mean,variance", "32,0.0625,0.05859375", "32,0.125,0.109375", r"(and so in 1 other row)"),
+    ],
+)
+def test_conversions_need_no_squares_and_rounded_ones_are_put_right(
+    conversions, store, tmp_path, header, old, new, note
+):
+    with cd.Experiment.open(store) as x:
+        x.ask()
+    name = results(tmp_path / "r.csv", f"a,old,{old}", f'b,"new, red",{new}', header=f"key,arm,{header}")
+    told = conversions("tell", name)
+    assert (told.code, "guarantee" in told.err) == (0, False)
+    assert (note in told.err) if note else not told.err
+    with cd.Experiment.open(store) as x:
+        assert [row[3:] for row in x.results()] == [(32, 0.0625, 1.875), (32, 0.125, 3.5)]
+        assert not x.status().void
+    assert "0 results recorded (0 measurements), 2 known already" in conversions("tell", name).out
+    assert "'new, red'" in conversions("status").out
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "message"),
+    [
+        ("count,mean", "32,0.05", "row 1: mean 0.05 of 32 makes 1.6 successes, no whole number; write more digits, or"),
+        ("count,successes", "32,33", "row 1: successes is 33, of 32 in all"),
+        ("count,successes,mean", "32,2,0.0625", "both columns successes and mean"),
+        ("count,successes,conversions", "32,2,2", "both columns successes and conversions"),
+    ],
+)
+def test_what_are_no_conversions(conversions, tmp_path, header, row, message):
+    refused = conversions("tell", results(tmp_path / "r.csv", f"a,old,{row}", header=f"key,arm,{header}"))
+    assert (refused.code, message in refused.err) == (2, True)
+
+
+def test_squares_that_conversions_cannot_have_void_the_guarantee(conversions, tmp_path):
+    told = conversions("tell", results(tmp_path / "r.csv", "a,old,32,0.0625,0.0605", header="key,arm,count,mean,m2"))
+    assert told.code == 0
+    assert "squares about it of 0.0605, which with that mean are 1.875" in told.err
+
+
+def test_results_that_were_exported_are_known_single_ones_too(conversions, tmp_path):
+    told = conversions("tell", results(tmp_path / "r.csv", "a,old,1", "b,old,0"))
+    assert told.code == 0
+    conversions(
+        "tell", results(tmp_path / "s.csv", "c,old,30,2", 'c,"new, red",32,4', header="key,arm,count,successes")
+    )
+    assert conversions("export", "--results", "-o", "all.csv").code == 0
+    again = conversions("tell", "all.csv")
+    assert (again.code, again.out.splitlines()[0]) == (0, "0 results recorded (0 measurements), 3 known already")
+    assert "has this content already" in conversions("amend", "all.csv").err
+
+
+def test_successes_are_for_rewards_of_two_values(begun, tmp_path):
+    arm = rows(begun("ask").out)[0]["arm"]
+    refused = begun("tell", results(tmp_path / "r.csv", f"a,{arm},3,1", header="key,arm,count,successes"))
+    assert (refused.code, "the noise is not bernoulli" in refused.err) == (2, True)
+
+
 def test_every_kind_of_event_is_exported(experiment, store):
     from convexdesign.experiment.events import EventKind, PendingEvent
     from convexdesign.experiment.parsing import reward_rows
@@ -816,6 +905,9 @@ def test_a_late_correction_is_tried_made_and_taken_back(begun, store, tmp_path):
     assert "nothing was written" in begun("amend", name, "--set-aside", "--dry-run").err
     assert store.read_bytes() == before
     assert json.loads(begun("amend", name, "--set-aside", "--json").out)["pulls_set_aside"] == 1
+    stored = store.read_bytes()
+    assert json.loads(begun("take-back", f"{asked[0]['arm']}-day", "--dry-run", "--json").out)["taken_back"] == 1
+    assert store.read_bytes() == stored
     back = json.loads(begun("take-back", f"{asked[0]['arm']}-day", "--json").out)
     assert (back["pulls_set_aside"], back["told"]) == (0, 1)
     assert begun("take-back", "x").code == 2

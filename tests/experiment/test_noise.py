@@ -115,3 +115,18 @@ def test_descriptions_keep_the_noise():
     # Nothing new is written where nothing new is asked for.
     assert "confirm_noise" not in describe(I.MartingaleElimination(arms))
     assert {"noise", "reward_range"}.isdisjoint(describe(I.Rage(arms, variance_bounds=(1, 2)))["options"])
+
+
+def test_rounded_squares_of_two_values_are_put_right_and_others_are_not(tmp_path):
+    algorithm = I.MartingaleElimination(np.eye(2), noise="bernoulli", reward_range=(0.0, [1.0, 9.0]))
+    with cd.Experiment.create(tmp_path / "m.db", algorithm) as x:
+        batch = x.ask()
+        assert batch.counts.tolist() == [32, 32]
+        exact = cd.estimation.Observations.from_successes(batch.counts, [5, 5], high=[1.0, 9.0])
+        assert exact.m2.tolist() == [4.21875, 341.71875]
+        with pytest.warns(I.GuaranteeWarning, match="squares about it of 4.5, which with that mean are 4.21875"):
+            x.tell(batch, cd.estimation.Observations(batch.counts, exact.mean, [4.5, 341.71875]), key="k", dry_run=True)
+        with pytest.warns(UserWarning, match="m2 of arm 0 is rounded, as that of 1 more arm"):
+            x.tell(batch, cd.estimation.Observations(batch.counts, exact.mean, [4.2, 341.72]), key="k")
+        assert [row[5] for row in x.results()] == exact.m2.tolist()
+        assert not x.status().void

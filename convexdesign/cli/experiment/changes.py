@@ -17,7 +17,7 @@ from convexdesign.cli.experiment.opening import (
     open_store,
     trying,
 )
-from convexdesign.cli.output import counted, print_line, respond
+from convexdesign.cli.output import counted, print_line, respond, say
 from convexdesign.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ ResultsArgument = Annotated[
     argument(
         "RESULTS",
         "CSV with a header, - for standard input: key, arm, reward (one line a measurement), or key, arm, count, mean "
-        "and m2 (sum of squared deviations from the mean) or variance (one line an arm). With a column batch, as `ask` "
+        "and m2 (sum of squared deviations from the mean) or variance (one line an arm). Of conversions (noise bernoulli) "
+        "key, arm, count and mean are enough, or key, arm, count and successes. With a column batch, as `ask` "
         "prints it, results find their batch by themselves. Semicolons and decimal commas are found out.",
     ),
 ]
@@ -76,7 +77,9 @@ def tell(
     from convexdesign.cli.experiment.results import read_results
 
     with open_store(store) as x:
-        parts = _parts(x, read_results(results, x, key_prefix, delimiter, decimal), batch)
+        found = read_results(results, x, key_prefix, delimiter, decimal)
+        _say_rounded(found)
+        parts = _parts(x, found, batch)
         document = _document(x, x.tell_all(parts, dry_run=dry_run, as_arrived=as_arrived), dry_run)
     respond(as_json, document, lambda: _show(document))
 
@@ -108,6 +111,7 @@ def amend(
 
     with open_store(store) as x:
         found = read_results(results, x, None, delimiter, decimal)
+        _say_rounded(found)
         with trying(x, as_json, dry_run):
             for key, index, value in zip(found.keys, found.arms, found.rewards):
                 x.amend(key, arm=index, reward=value, reason=reason, set_aside=set_aside)
@@ -119,6 +123,7 @@ def take_back(
     keys: Annotated[list[str], argument("KEY...", "The keys that were amended, the last first.")],
     store: Store,
     reason: Reason = "",
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Take amendments back: what was told before counts again, and the batches that they had set aside.
@@ -126,7 +131,7 @@ def take_back(
     In martingale elimination always possible; of other algorithms as long as no batch was asked for and no result told since.
     The amendments stay in the log.
     """
-    with changing(store, as_json) as x, x.together():
+    with open_store(store) as x, trying(x, as_json, dry_run):
         for key in keys:
             x.take_back(key, reason=reason)
 
@@ -293,6 +298,13 @@ def join(
 def times(given: Sequence[Any]) -> str:
     """How often an option was given."""
     return "once" if len(given) == 1 else f"{len(given)} times"
+
+
+def _say_rounded(found: ResultsFile) -> None:
+    if found.rounded:
+        first, others = found.rounded[0], len(found.rounded) - 1
+        more = f" (and so in {counted(others, 'other row')})" if others else ""
+        say(f"{first}{more}")
 
 
 def _awaited(x: Experiment, batch: int | None) -> int:

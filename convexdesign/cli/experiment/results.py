@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from convexdesign.cli.experiment.opening import labels, some
 from convexdesign.cli.observing import opened
 from convexdesign.errors import InputError
+from convexdesign.experiment.conversions import SAME, half_digit, put_right, summed
 from convexdesign.experiment.parsing import LONGEST_KEY
 from convexdesign.tables.cells import THOUSANDS
 from convexdesign.tables.dialect import DELIMITERS
@@ -25,7 +26,9 @@ __all__ = ["ResultsFile", "read_results"]
 
 SINGLE = ("arm", "reward")
 SUMMARY = ("arm", "count", "mean")
-COLUMNS = ("key", "batch", "arm", "reward", "count", "mean", "m2", "variance")
+SPREADS = ("m2", "variance")
+SUCCESSES = ("successes", "conversions")
+COLUMNS = ("key", "batch", "arm", "reward", "count", "mean", *SPREADS, *SUCCESSES)
 # What a line holds that holds nothing.
 BLANK = "\ufeff\"' \t\r\n,;|"
 # Counts are kept in 64 bits.
@@ -35,7 +38,7 @@ MOST_PULLS = 2**63 - 1
 @dataclass(frozen=True, eq=False)
 class ResultsFile:
     """What a file holds: single rewards as keys, arms (indices), rewards and batches (None where the file says nothing);
-    or summaries by key, each with its batch and rows (arm, count, mean, m2)."""
+    or summaries by key, each with its batch and rows (arm, count, mean, m2). rounded: where digits were put right."""
 
     source: str
     single: bool
@@ -44,6 +47,7 @@ class ResultsFile:
     arms: list[int]
     rewards: list[float]
     summaries: dict[str, tuple[int | None, list[tuple[int, int, float, float]]]]
+    rounded: list[str]
 
 
 def read_results(
@@ -51,10 +55,10 @@ def read_results(
 ) -> ResultsFile:
     """Read a CSV file, or standard input for "-".
 
-    Columns: key, arm and reward; or key, arm, count, mean, and m2 or variance. A column batch is read where there is
-    one. prefix: without a column of keys, lines are called PREFIX-1, PREFIX-2, ... delimiter: what the header is separated
-    by if None. decimal: a point if None, or a comma where something else separates cells. Raises InputError naming the
-    line.
+    Columns: key, arm and reward; or key, arm, count, mean, and m2 or variance; of rewards of two values key, arm, count, and
+    mean or successes. A column batch is read where there is one. prefix: without a column of keys, lines are called PREFIX-1,
+    PREFIX-2, ... delimiter: what the header is separated by if None. decimal: a point if None, or a comma where something
+    else separates cells. Raises InputError naming the line.
     """
     marks = _Marks(source, decimal)
     with _opened(source) as stream:
@@ -67,13 +71,14 @@ def read_results(
         marks.free = decimal is None and mark != ","
         reader = csv.reader(chain([first], stream), delimiter=mark, strict=True)
         header = _header(next(reader, []))
-        single = _is_single(source, header)
+        values = x.two_values
+        single = _is_single(source, header, two_valued=values is not None)
         if "key" not in header and prefix is None:
             raise InputError(
                 f"{source} has no column 'key', so that telling it twice could count twice; add one, or name its lines "
                 "with --key-prefix (another one for every file)"
             )
-        found = ResultsFile(source, single, [], [], [], [], {})
+        found = ResultsFile(source, single, [], [], [], [], {}, [])
         arms, keys = _Names(labels(x.arm_names, x.n_arms)), _Keys(x)
         number = 0
         for row in reader:
@@ -90,7 +95,8 @@ def read_results(
                 found.arms.append(arm)
                 found.rewards.append(line.number("reward"))
             else:
-                _add(found, line, key, batch, arm)
+                ends = None if values is None else (float(values[0][arm]), float(values[1][arm]))
+                _add(found, line, key, batch, arm, ends)
     if number == 0:
         raise InputError(f"{source} holds no result")
     marks.refuse_thousands()
@@ -145,7 +151,7 @@ class _Marks:
             )
 
 
-def _is_single(source: str, header: list[str]) -> bool:
+def _is_single(source: str, header: list[str], two_valued: bool) -> bool:
     twice = [name for name in COLUMNS if header.count(name) > 1]
     if twice:
         raise InputError(f"{source} has the column {twice[0]!r} twice; leave one of them out")
@@ -153,37 +159,99 @@ def _is_single(source: str, header: list[str]) -> bool:
         raise InputError(f"{source} has both columns reward and count; give single rewards, or counts and means")
     if set(SINGLE) <= set(header):
         return True
-    if set(SUMMARY) <= set(header) and {"m2", "variance"} & set(header):
+    numbers = [name for name in SUCCESSES if name in header]
+    if numbers and not two_valued:
+        raise InputError(
+            f"{source} has a column {numbers[0]}, and the noise is not bernoulli; give mean and m2 or variance"
+        )
+    if len(numbers) > 1 or (numbers and "mean" in header):
+        both = " and ".join([*numbers, "mean"][:2])
+        raise InputError(f"{source} has both columns {both}; leave one of them out")
+    if {"arm", "count"} <= set(header) and numbers:
         return False
+    if set(SUMMARY) <= set(header) and (two_valued or set(SPREADS) & set(header)):
+        return False
+    enough = "; of noise bernoulli key, arm, count and mean or successes are enough" if two_valued else ""
     raise InputError(
         f"{source}: the header is {','.join(header)!r}; it needs key, arm and reward (one line a measurement), or key, "
-        "arm, count, mean and m2 or variance (one line an arm)"
+        f"arm, count, mean and m2 or variance (one line an arm){enough}"
     )
 
 
-def _add(found: ResultsFile, line: _Line, key: str, batch: int | None, arm: int) -> None:
-    """One arm's counts, mean and sum of squares, among those of its key."""
+def _add(
+    found: ResultsFile, line: _Line, key: str, batch: int | None, arm: int, ends: tuple[float, float] | None
+) -> None:
+    """One arm's counts, mean and sum of squares, among those of its key. ends: the two values that its rewards may have."""
     count = line.whole("count")
     if count == 0:
         return
-    mean = line.number("mean")
-    spread = "m2" if "m2" in line.header else "variance"
-    if count > 1:
-        m2 = line.number(spread) * (1 if spread == "m2" else count - 1)
-        if m2 < 0:
-            raise InputError(
-                f"{line.place}: {spread} is {line.text(spread)!r}, not a number of at least 0; correct the row"
-            )
-    elif line.text(spread).lower() in ("", "nan", "na", "null") or line.number(spread) == 0:
-        m2 = 0.0  # of one measurement there is no more to say, and some programs say nothing
+    column = next((name for name in SUCCESSES if name in line.header), None)
+    if column is not None:
+        assert ends is not None
+        number = line.whole(column)
+        if number > count:
+            raise InputError(f"{line.place}: {column} is {number:,}, of {count:,} in all; correct the row")
+        mean, m2 = summed(*ends, count, number)
     else:
-        raise InputError(f"{line.place}: {spread} is {line.text(spread)!r}, but one measurement does not vary")
+        mean, m2 = _mean_and_squares(found, line, count, ends)
     known, rows = found.summaries.setdefault(key, (batch, []))
     if known != batch:
         raise InputError(f"{line.place}: key {key!r} is of two batches, {known} and {batch}")
     if any(row[0] == arm for row in rows):
         raise InputError(f"{line.place}: key {key!r} has this arm twice; give each part a key of its own")
     rows.append((arm, count, mean, m2))
+
+
+def _mean_and_squares(
+    found: ResultsFile, line: _Line, count: int, ends: tuple[float, float] | None
+) -> tuple[float, float]:
+    """What a line says of its rewards; of two values what is left out follows, and what was rounded is put right."""
+    mean = line.number("mean")
+    spread = next((name for name in SPREADS if name in line.header), None)
+    given = None if spread is None else _squares(line, spread, count)
+    if ends is None:
+        assert given is not None
+        return mean, given
+    if count == 1:
+        return mean, 0.0
+    # What a variance was multiplied by: some programs divide by all, and not by all but one.
+    ways = (count - 1, count) if spread == "variance" else (1,)
+    for times in ways:
+        m2 = None if given is None or spread is None else given / ways[0] * times
+        slack = 0.0 if spread is None else times * half_digit(line.plain(spread))
+        right = put_right(*ends, count, mean, m2, mean_slack=half_digit(line.plain("mean")), m2_slack=slack)
+        if right is None:
+            continue
+        if mean == right[0] and (given is None or abs(given - right[1]) <= SAME * right[1]):
+            return mean, right[1] if given is None else given
+        number = round(count * (right[0] - ends[0]) / (ends[1] - ends[0]))
+        digits = "mean" if spread is None else f"mean or {spread}"
+        found.rounded.append(
+            f"{line.place}: digits of {digits} were rounded; what {number:,} of {count:,} give exactly was taken"
+        )
+        return right
+    if given is not None:
+        return mean, given
+    if ends[0] <= mean <= ends[1]:
+        number = count * (mean - ends[0]) / (ends[1] - ends[0])
+        raise InputError(
+            f"{line.place}: mean {line.text('mean')} of {count:,} makes {number:.6g} successes, no whole number; write more "
+            "digits, or the number in a column successes"
+        )
+    return mean, 0.0
+
+
+def _squares(line: _Line, spread: str, count: int) -> float:
+    if count > 1:
+        m2 = line.number(spread) * (1 if spread == "m2" else count - 1)
+        if m2 < 0:
+            raise InputError(
+                f"{line.place}: {spread} is {line.text(spread)!r}, not a number of at least 0; correct the row"
+            )
+        return m2
+    if line.text(spread).lower() in ("", "nan", "na", "null") or line.number(spread) == 0:
+        return 0.0  # of one measurement there is no more to say, and some programs say nothing
+    raise InputError(f"{line.place}: {spread} is {line.text(spread)!r}, but one measurement does not vary")
 
 
 class _Line:
@@ -200,9 +268,13 @@ class _Line:
     def text(self, column: str) -> str:
         return self.cells[column].strip()
 
+    def plain(self, column: str) -> str:
+        """The text of a number, with a decimal point."""
+        return self.marks.plain(self.text(column))
+
     def number(self, column: str) -> float:
         try:
-            value = float(self.marks.plain(self.text(column)).replace("_", "?"))  # Python would read 1_0 as 10
+            value = float(self.plain(column).replace("_", "?"))  # Python would read 1_0 as 10
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
