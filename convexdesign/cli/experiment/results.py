@@ -233,9 +233,9 @@ def _mean_and_squares(
     if given is not None:
         return mean, given
     if ends[0] <= mean <= ends[1]:
-        number = count * (mean - ends[0]) / (ends[1] - ends[0])
+        share = count * (mean - ends[0]) / (ends[1] - ends[0])
         raise InputError(
-            f"{line.place}: mean {line.text('mean')} of {count:,} makes {number:.6g} successes, no whole number; write more "
+            f"{line.place}: mean {line.text('mean')} of {count:,} makes {share:.6g} successes, no whole number; write more "
             "digits, or the number in a column successes"
         )
     return mean, 0.0
