@@ -51,7 +51,7 @@ def test_a_row_twice_in_one_call_counts_once(x):
         {"arms": [0], "rewards": [1.0000000000000002], "keys": ["a"]},
         {"arms": [2], "rewards": [1.0], "keys": ["a"]},
         {"arms": [1, 0], "rewards": [5.0, 2.0], "keys": ["new", "a"]},
-        {"observations": some(pulls=1), "key": "a"},
+        {"observations": some(value=2.0, pulls=1), "key": "a"},
         {"observations": some(value=2.0), "key": "s"},
         {"observations": some(pulls=3), "key": "s"},
     ],
