@@ -600,7 +600,7 @@ def conversions(experiment, store, asked):
     ("header", "old", "new", "note"),
     [
         ("count,mean", "32,0.0625", "32,0.125", None),
-        ("count,mean", "32,0.063", "32,0.125", "row 1: digits of mean were rounded; what 2 of 32 give"),
+        ("count,mean", "32,0.063", "32,0.125", "line 2: digits of mean were rounded; what 2 of 32 give"),
         ("count,successes", "32,2", "32,4", None),
         ("count,conversions", "32,2.0", "32,4.0", None),
         ("count,mean,m2", "32,0.0625,1.875", "32,0.125,3.5", None),
@@ -608,7 +608,7 @@ def conversions(experiment, store, asked):
             "count,mean,m2",
             "32,0.0625,1.88",
             "32,0.125,3.5",
-            "row 1: digits of mean or m2 were rounded; what 2 of 32 give",
+            "line 2: digits of mean or m2 were rounded; what 2 of 32 give",
         ),
         ("count,mean,variance", "32,0.0625,0.0605", "32,0.125,0.113", r"(and so in 1 other row)"),
         ("count,mean,variance", "32,0.0625,0.05859375", "32,0.125,0.109375", r"(and so in 1 other row)"),
@@ -633,8 +633,12 @@ def test_conversions_need_no_squares_and_rounded_ones_are_put_right(
 @pytest.mark.parametrize(
     ("header", "row", "message"),
     [
-        ("count,mean", "32,0.05", "row 1: mean 0.05 of 32 makes 1.6 successes, no whole number; write more digits, or"),
-        ("count,successes", "32,33", "row 1: successes is 33, of 32 in all"),
+        (
+            "count,mean",
+            "32,0.05",
+            "line 2: mean 0.05 of 32 makes 1.6 successes, no whole number; write more digits, or",
+        ),
+        ("count,successes", "32,33", "line 2: successes is 33, of 32 in all"),
         ("count,successes,mean", "32,2,0.0625", "both columns successes and mean"),
         ("count,successes,conversions", "32,2,2", "both columns successes and conversions"),
     ],
