@@ -86,7 +86,7 @@ class _Follower:
             return
         self._act(event)
         self.cause = _cause(event, self.items) or self.cause
-        if self.ledger.complete is not None:
+        if self.ledger.complete is not None and event.kind is not EventKind.CLOSED:
             return  # what was corrected is added up by the next event
         algorithm = self.replay.follow(self.ledger)
         now = _places(self.ledger, algorithm)

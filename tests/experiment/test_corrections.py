@@ -233,14 +233,16 @@ def test_a_dry_run_says_how_it_would_stand_and_writes_nothing(x, path, rounds):
 
 def test_an_amendment_is_taken_back_and_everything_counts_again(x, path, rounds):
     env, told = rounds
-    before, state = x.transcript(), x.status()
+    before, state, frame = x.transcript(), x.status(), x.to_frame()
     x.amend("batch-0", observations=shifted(told[0], 0, 1.0), set_aside=True)
     assert x.status().pulls_set_aside > 0
+    assert x.to_frame().equals(frame.iloc[:1])  # as it was completed; what was set aside is no round
     x.note("that was the wrong file")
     back = x.take_back("batch-0", reason="the first was right")
     assert back.pulls_set_aside == 0
     assert (back.told, back.outstanding, back.survivors) == (state.told, state.outstanding, state.survivors)
     assert x.transcript() == before
+    assert x.to_frame().equals(frame)
     assert (back.amendments, back.taken_back) == (0, 1)
     assert "amended and taken back was so whatever" in back.guarantee  # it was looked at
     assert "was amended whatever" not in back.guarantee
