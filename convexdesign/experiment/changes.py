@@ -28,7 +28,7 @@ from convexdesign.identification import GuaranteeWarning, Identifier
 from convexdesign.identification.identifier import NAMED, UntoldError
 from convexdesign.identification.reward_range import reward_range_of
 from convexdesign.problem.same_items import same_items
-from convexdesign.typing import Indices
+from convexdesign.typing import Counts, Indices
 
 __all__ = [
     "NewArms",
@@ -68,6 +68,19 @@ def missing(
     if not lost.any():
         raise InputError(f"batch {number} waits for no results of these arms")
     return PendingEvent(EventKind.MISSING, {"batch": number, "reason": checked_reason(reason)} | packed_pulls(lost))
+
+
+def usable(ledger: Ledger, algorithm: Identifier, asked: Asked, came: Counts) -> Counts:
+    """The numbers (n,) of results that a batch waits for where `came` (n,) arrived: more than these where fewer are no use.
+
+    What is short is then asked for again, and what is too much is used.
+    """
+    current = ledger.current
+    if current is None or ledger.open is not asked:
+        return came
+    others, enough = current.counts - asked.expected, np.maximum(came, asked.expected)
+    fits = np.array_equal(enough, asked.expected) or algorithm.counts_refused(others + enough) is None
+    return enough if fits and algorithm.counts_refused(others + came) is not None else came
 
 
 def arrival(ledger: Ledger, algorithm: Identifier, asked: Asked, came: Any, reason: str) -> PendingEvent | None:

@@ -26,6 +26,7 @@ from convexdesign.experiment.changes import (
     missing,
     refuse_untold,
     taking_back,
+    usable,
     withdrawal,
 )
 from convexdesign.experiment.conversions import rounded_put_right
@@ -528,7 +529,7 @@ class Experiment(LogFollower):
             Check everything and record nothing, whatever the result says.
         as_arrived : bool
             These, and what was told before, are all results of the batch, whether more or fewer than asked; see
-            `arrived` for what that rests on.
+            `arrived` for what that rests on. Where fewer cannot be used, those that are short are asked for again.
 
         Returns
         -------
@@ -574,14 +575,18 @@ class Experiment(LogFollower):
         """
         if flag(dry_run, "dry_run") and self._joint is not None:
             raise InputError("a dry run undoes all that is done together with it; do it by itself")
-        results = []
+        results, short = [], list[int]()
         with self._writing() as write:
             before = told_of_round(self._ledger)
             if flag(as_arrived, "as_arrived"):
                 # Before any of their values: numbers first.
                 for number in dict.fromkeys(part.batch for part in parts):
                     own = [new_pulls(self._ledger, part) for part in parts if part.batch == number]
-                    self._expect(write, number, batch_of(self._ledger, number).told + sum(own), "")
+                    asked = batch_of(self._ledger, number)
+                    came = asked.told + sum(own)
+                    counts = usable(self._ledger, self._replay.follow(self._ledger), asked, came)
+                    short += [number] if (counts > came).any() else []
+                    self._expect(write, number, counts, "")
             for part in parts:
                 new, result = admit(self._ledger, part)
                 results.append(result)
@@ -593,6 +598,8 @@ class Experiment(LogFollower):
                     write(PendingEvent(EventKind.SUMMARISED, {"key": new.key} | content_record(new.observed)))
             if told_of_round(self._ledger) > before:
                 refuse_two_values(self._ledger, self._replay.follow(self._ledger), before)
+            for number in short:
+                write(missing(self._ledger, batch_of(self._ledger, number), None, None, ""))
             if dry_run:
                 raise DryRun
             self._close_round(write)

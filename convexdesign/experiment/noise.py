@@ -27,7 +27,9 @@ def refuse_two_values(ledger: Ledger, algorithm: Identifier, before: int) -> Non
     round_, now = ledger.current, told_of_round(ledger)
     if round_ is None or now == before or (now.bit_length() == before.bit_length() and round_.lost.any()):
         return
-    refused = algorithm.two_valued(aggregate(ledger.results, round_.ids, ledger.n_arms))
+    everything = set[int]().union(*(recorded.ids for recorded in ledger.rounds))
+    singles = ledger.results.singles_of(everything)
+    refused = algorithm.two_valued(aggregate(ledger.results, round_.ids, ledger.n_arms), singles)
     if refused is not None:
         raise InputError(f"{refused}; nothing was recorded")
 

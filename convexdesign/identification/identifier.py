@@ -31,7 +31,7 @@ from convexdesign.identification.best_arm import BestArm
 from convexdesign.identification.objectives import ItemPartition, Items, Objective, Untold, as_tuple, checked_objective
 from convexdesign.identification.result import AnswerStatus, Result, Round
 from convexdesign.identification.reward_range import RewardRange
-from convexdesign.identification.two_values import TwoValues, alike, two_values
+from convexdesign.identification.two_values import TwoValues, alike, two_values, two_values_of_singles
 from convexdesign.problem import DesignProblem, canonicalise
 from convexdesign.typing import Counts, Floats, Indices
 
@@ -298,13 +298,17 @@ class Identifier(Resumable):
         assert self._planned is not None  # ask() looks at `done` first
         return self._planned
 
-    def two_valued(self, observations: Observations) -> str | None:
+    def two_valued(
+        self, observations: Observations, singles: tuple[NDArray[np.integer], Floats] | None = None
+    ) -> str | None:
         """What arms have rewards of two values, in words with the remedy, where the guarantee would not hold for them.
 
         Parameters
         ----------
         observations : Observations
             The batch that is open, or a part of it.
+        singles : tuple of arrays, shape (k,) each, optional
+            Arms and rewards of all measurements that are known one by one; they show what sums hide.
 
         Returns
         -------
@@ -312,6 +316,8 @@ class Identifier(Resumable):
             None where the guarantee holds, or where `confirm_noise` says so.
         """
         values = None if self.confirm_noise else two_values(self.observations, observations)
+        if values is None and singles is not None and not self.confirm_noise:
+            values = two_values_of_singles(self.n_arms, *singles)
         if values is None or self._holds_for(values):
             return None
         name = arm_name(self.arm_rows, values.arms[0]) + and_more_arms(values.arms.size)

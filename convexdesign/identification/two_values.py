@@ -3,7 +3,7 @@
 Rewards of an arm that are all a or b satisfy Σ(y - a)(b - y) = 0, so that their mean m and sum of squares about it have
 m2 = n(m - a)(b - m), and n(m - a)/(b - a) of them are b, a whole number. With a density, each of these equations, which
 numbers must satisfy to eight digits or so, is a coincidence of as small a probability. Digits are added up over arms and
-batches, less those that the values themselves were found from.
+batches, less those that the values themselves were found from. Single rewards are looked at themselves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from convexdesign.estimation import Observations
 from convexdesign.typing import Floats, Indices
 
-__all__ = ["ALIKE", "TwoValues", "alike", "two_values"]
+__all__ = ["ALIKE", "TwoValues", "alike", "two_values", "two_values_of_singles"]
 
 # Digits that must agree before rewards are said to take two values: wrong once in 10^12 batches or less.
 DIGITS = 12.0
@@ -68,6 +68,24 @@ def two_values(before: Observations, batch: Observations) -> TwoValues | None:
         if found.size:
             return TwoValues(found, np.minimum(low, high)[found], np.maximum(low, high)[found])
     return None
+
+
+def two_values_of_singles(n: int, arms: NDArray[np.integer], rewards: Floats) -> TwoValues | None:
+    """The arms, of n, with enough single rewards (k,), all of which are one of two numbers; None where there are none.
+
+    Rewards with a density are never equal, so that one arm among others is enough, and so are few of the other value.
+
+    >>> found = two_values_of_singles(2, np.repeat([0, 1], 20), np.r_[np.arange(20.0), 25.0, np.zeros(19)])
+    >>> found.arms, found.high
+    (array([1]), array([25.]))
+    """
+    low, high = np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(low, arms, rewards)
+    np.maximum.at(high, arms, rewards)
+    between = (rewards != low[arms]) & (rewards != high[arms])
+    enough = np.bincount(arms, minlength=n) >= FEWEST
+    found = np.flatnonzero(enough & (low < high) & (np.bincount(arms, between, n) == 0))
+    return TwoValues(found, low[found], high[found]) if found.size else None
 
 
 def alike(observations: Observations) -> Indices:

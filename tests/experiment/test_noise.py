@@ -83,6 +83,26 @@ def test_one_reward_outside_among_many_within_is_noticed_though_their_sums_would
         assert not again.status().void
 
 
+@pytest.mark.parametrize(("values", "share"), [((0.0, 25.0), 0.03), ((-1.0, 1.0), 0.02), ((9.0, 19.0), 0.5)])
+def test_single_rewards_of_one_arm_among_others_are_noticed_in_its_first_twenty(tmp_path, values, share):
+    rng = np.random.default_rng(3)
+    with cd.Experiment.create(tmp_path / "o.db", I.MartingaleElimination(np.eye(3), variance_bounds=(0.1, 30))) as x:
+        while True:
+            batch = x.ask()
+            arms = np.repeat(np.arange(3), batch.counts)
+            rewards = rng.standard_normal(arms.size)
+            one = arms == 2
+            rewards[one] = np.where(rng.random(one.sum()) < share, values[1], values[0])
+            rewards[np.flatnonzero(one)[0]] = values[1]
+            if one.sum() + x.status().pulls_told >= 20:
+                break
+        keys = [f"{batch.id}-{k}" for k in range(arms.size)]
+        told = x.status().told
+        with pytest.raises(InputError, match=f"rewards of arm 2 are either {values[0]:g} or {values[1]:g}"):
+            x.tell(batch, arms=arms, rewards=rewards, keys=keys)
+        assert x.status().told == told
+
+
 def test_a_store_that_has_them_can_be_read_and_is_void(tmp_path, monkeypatch):
     path = tmp_path / "d.db"
     with monkeypatch.context() as patch:
