@@ -287,7 +287,8 @@ class Experiment(LogFollower):
             finished = self._ledger.finished
             if finished is None:
                 return None
-            return result_from(finished, self._replay.follow(self._ledger).assumption)
+            assumption = self._replay.follow(self._ledger).assumption
+            return result_from(finished, assumption, self._replay.violations)
 
     def status(self) -> ExperimentStatus:
         """Where the experiment stands; nothing is written.

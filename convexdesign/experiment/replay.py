@@ -229,12 +229,14 @@ def _last_weights(ledger: Ledger, n: int) -> NDArray[np.float64] | None:
 
 
 def result_record(result: Result) -> dict[str, Any]:
-    """A result as plain data, but for what it rests on, which the specification says."""
-    record = {name: value for name, value in vars(result).items() if name not in ("status", "assumption")}
+    """A result as plain data, but for what it rests on, which the specification says, and for doubts of that."""
+    record = {name: value for name, value in vars(result).items() if name not in ("status", "assumption", "doubts")}
     return {name: list(v) if isinstance(v, tuple) else v for name, v in record.items()} | {"status": result.status.name}
 
 
-def result_from(record: dict[str, Any], assumption: str) -> Result:
-    """The result that `result_record` gave, with what it rests on."""
+def result_from(record: dict[str, Any], assumption: str, doubts: Iterable[str]) -> Result:
+    """The result that `result_record` gave, with what it rests on, and what contradicted that."""
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
-    return Result(**values | {"status": AnswerStatus[record["status"]], "assumption": assumption})
+    return Result(
+        **values | {"status": AnswerStatus[record["status"]], "assumption": assumption, "doubts": tuple(doubts)}
+    )

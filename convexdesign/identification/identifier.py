@@ -151,7 +151,8 @@ class Identifier(Resumable):
         self.usable: Indices = np.arange(self.n_arms)
         self._status: AnswerStatus | None = None
         self._planned: Counts | None = None
-        self._warned = False
+        # What the rewards contradicted, once it was warned of.
+        self._doubts: tuple[str, ...] = ()
         self._in_vain = 0
         # Items that are not asked about: they were dropped by decision.
         self._excluded: Indices = np.empty(0, dtype=np.intp)
@@ -401,13 +402,13 @@ class Identifier(Resumable):
             Once, where the rewards contradict what the answer rests on.
         """
         found = None
-        if not self._warned and self._open is not None and isinstance(observations, Observations):
+        if not self._doubts and self._open is not None and isinstance(observations, Observations):
             found = None if self.refuses_two_values else self._two_valued_part(observations)
         super().tell(batch, observations)
         # The state is complete by now: a warning that is made an error undoes nothing.
-        found = None if self._warned else found or self._contradiction(observations)
+        found = None if self._doubts else found or self._contradiction(observations)
         if found is not None:
-            self._warned = True
+            self._doubts = (found,)
             warnings.warn(found, GuaranteeWarning, stacklevel=2)
 
     def _two_valued_part(self, observations: Observations) -> str | None:
@@ -706,6 +707,7 @@ class Identifier(Resumable):
             delta=self.error_probability,
             epsilon=self.epsilon if status is AnswerStatus.EPSILON_GOOD else 0.0,
             assumption=self.assumption,
+            doubts=self._doubts,
         )
 
     # ---------------------------------------------------------------- display
@@ -761,9 +763,10 @@ class Identifier(Resumable):
 
     def __repr__(self) -> str:
         state = "running" if self._status is None else self._status.name
+        void = " (void: the rewards contradict that)" if self._doubts else ""
         return (
             f"{type(self).__name__}({self.objective!r}: {self.arms.shape[0]} arms, {self.items.shape[0]} items, "
-            f"delta {self.delta:g} if {self.assumption}; {state} after {self.samples} samples, "
+            f"delta {self.delta:g} if {self.assumption}{void}; {state} after {self.samples} samples, "
             f"{self.partition.undecided.size} undecided)"
         )
 

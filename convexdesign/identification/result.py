@@ -56,6 +56,8 @@ class Result:
         Of the answer being wrong, valid whenever the run ended; None where the algorithm has none.
     assumption : str
         What all of this rests on, in words that follow "if".
+    doubts : tuple of str
+        What rewards contradicted of that, in words; where there are any the guarantee is void, whatever the status says.
     """
 
     answer: tuple[int, ...]
@@ -70,6 +72,12 @@ class Result:
     epsilon: float = 0.0
     p_value: float | None = None
     assumption: str = ""
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def void(self) -> bool:
+        """Whether the rewards contradicted what the answer rests on."""
+        return bool(self.doubts)
 
 
 @dataclass(frozen=True, eq=False)

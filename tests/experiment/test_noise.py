@@ -119,6 +119,26 @@ def test_a_store_that_has_them_can_be_read_and_is_void(tmp_path, monkeypatch):
         x.ask()
 
 
+def test_an_answer_says_what_the_rewards_contradicted_in_memory_and_from_a_store(tmp_path):
+    def run(target):
+        env = cd.simulation.LinearEnvironment(np.eye(2), [0.0, 1.0], noise_variance=1.0, rng=0)
+        with pytest.warns(I.GuaranteeWarning, match="the guarantee is void"):
+            return cd.simulation.simulate(target, env)
+
+    algorithm = I.MartingaleElimination(np.eye(2), known_variances=0.01, rng=0)
+    assert "void" not in repr(algorithm)
+    with cd.Experiment.create(tmp_path / "v.db", algorithm.copy()) as x:
+        results = [run(algorithm), run(x)]
+    results.append(cd.Experiment.open(tmp_path / "v.db", read_only=True).result())
+    for result in results:
+        assert result.status is I.AnswerStatus.IDENTIFIED
+        assert result.void
+        assert result.doubts[0].endswith("correct the known VARIANCES and start again")
+    assert "void: the rewards contradict that" in repr(algorithm)
+    sound = cd.simulation.LinearEnvironment(np.eye(2), [0.0, 1.0], noise_variance=0.01, rng=0)
+    assert not cd.simulation.simulate(I.MartingaleElimination(np.eye(2), known_variances=0.01, rng=0), sound).void
+
+
 def test_descriptions_keep_the_noise():
     arms = np.eye(2)
     for algorithm in (
