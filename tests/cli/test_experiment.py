@@ -554,6 +554,7 @@ def test_a_void_answer_is_no_success(begun, tmp_path):
     found = json.loads(begun("result", "--json").out)
     assert found["void"]
     assert found["meaning"].startswith("void: ")
+    assert "VOID" in begun("list", tmp_path).out
 
 
 def test_missing_and_withdrawn(begun, tmp_path):
@@ -956,6 +957,10 @@ def test_report_and_its_page(begun, store, tmp_path):
     assert [entry["pulls"] for entry in document["rounds"]] == [sum(int(row["pulls"]) for row in asked)]
     shown = begun("report", "--html", "page.html")
     assert "hold together and at all times with probability 0.95" in shown.out
+    printed = [line.split() for line in shown.out.splitlines()]
+    for row in asked:
+        variance = int(row["pulls"]) / (int(row["pulls"]) - 1)
+        assert [row["arm"], row["pulls"], "0.5", f"{variance:.4g}"] in printed
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert begun("report", "--control", "nobody").code == 2
     assert begun("report", "--html", "no/such/folder.html").code == 2

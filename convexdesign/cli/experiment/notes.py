@@ -64,6 +64,9 @@ def _cells(entry: ExperimentEntry) -> tuple[str, ...]:
     if state is None:
         return (name, "", "", "", "", "", f"cannot be read: {entry.trouble}", "")
     left = str(len(state.survivors))
+    waits = state.phase.value
+    if entry.answer is not None:
+        waits = f"nothing: the answer is {answer_text(entry.answer, state.answer_status)}"
     last = entry.last_event[:16].replace("T", " ")
     return (
         name,
@@ -72,9 +75,7 @@ def _cells(entry: ExperimentEntry) -> tuple[str, ...]:
         left,
         f"{state.pulls_told:,}",
         last,
-        state.phase.value
-        if entry.answer is None
-        else f"nothing: the answer is {answer_text(entry.answer, state.answer_status)}",
+        waits + ("; VOID" if state.void else ""),
         entry.note,
     )
 

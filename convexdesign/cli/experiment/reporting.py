@@ -101,6 +101,9 @@ def _show(found: ExperimentEstimates, views: list[RoundView]) -> None:
     print_table(columns, list(zip(*cells)), left=("item",))
     print_line(f"low, high: hold together and at all times with probability {found.level:g}, if {found.assumption}")
     print_line()
+    arms = (found.arm_names, [f"{count:,}" for count in found.count], _texts(found.mean), _texts(found.variance))
+    print_table(("arm", "results", "mean", "variance"), list(zip(*arms)), left=("arm",))
+    print_line()
     print_table(
         ("round", "completed", "results", "in all", "best guess", "p-value", "left", "dropped"),
         [
