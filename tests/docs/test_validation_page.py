@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -73,3 +74,23 @@ def test_drops_and_joins():
     assert f"wrong in {rows['lost'][~joins].sum()} of the {rows['runs'][~joins].sum():,} with drops" in TEXT
     assert f"in {rows['lost'][joins].sum()} of the {rows['runs'][joins].sum():,} with joins" in TEXT
     assert (rows["pulls_of_the_dropped"] == 0).all()
+
+
+def test_the_promise_of_rounds():
+    rows = pd.read_csv(DOCS / "validation" / "identification-promise.csv")
+    told = re.search(r"([\d,]+) runs, 1,000 a line, of which (\d+) of (\d+) lines pass, with (\d+) wrong", TEXT)
+    assert told is not None
+    assert int(told[1].replace(",", "")) == rows["runs"].sum()
+    assert (int(told[2]), int(told[3])) == (rows["passed"].sum(), len(rows))
+    assert int(told[4]) == rows["errors"].sum()
+    assert (rows["errors"] / rows["runs"] / rows["delta"]).max() == pytest.approx(0.06)
+
+
+def test_what_a_burn_in_of_replicates_takes():
+    rows = pd.read_csv(DOCS / "validation" / "identification-comparison.csv")
+    mean = rows.set_index(["experiment", "objective", "algorithm"])["mean_samples"].round()
+    shown = re.findall(r"([\d,]+) instead of ([\d,]+)", (DOCS / "how-to-choose.md").read_text(encoding="utf-8"))
+    assert len(shown) == 2
+    for number, (few, many) in enumerate(shown, start=1):
+        for name, told in (("H-RAGE, burn-in of replicates", few), ("H-RAGE", many)):
+            assert mean[f"experiment {number}", "level-set", name] == int(told.replace(",", ""))
