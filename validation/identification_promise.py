@@ -216,7 +216,9 @@ def run(
     for part in chain(experiments(*common), other_noise(*common), random_instances(*common)):
         parts.append(_judged(part))
         promise = pd.concat(parts, ignore_index=True)
-        promise.to_csv(paths[0], index=False)  # after every part: the whole takes two hours of processor time
+        promise.to_csv(
+            paths[0], index=False
+        )  # after every part: the whole takes two and a half hours of processor time
     paths[2].write_text(_page(promise, control, replications, seed), encoding="utf-8")
     return paths
 

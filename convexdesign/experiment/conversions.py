@@ -20,12 +20,13 @@ COARSEST = 0.1
 
 
 def summed(low: float, high: float, count: int, number: int) -> tuple[float, float]:
-    """Mean and sum of squares about it of so many rewards, `number` of them `high` and the others `low`.
+    """Mean and sum of squares about it, as `Observations.from_successes` has them, of one arm's rewards.
 
     >>> summed(0.0, 1.0, 32, 2)
     (0.0625, 1.875)
     """
-    return low + (high - low) * (number / count), (high - low) ** 2 * (number * ((count - number) / count))
+    found = Observations.from_successes([count], [number], low=low, high=high)
+    return float(found.mean[0]), float(found.m2[0])
 
 
 def half_digit(text: str) -> float:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+from convexdesign.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 LINES = {
@@ -94,3 +97,31 @@ def test_what_a_burn_in_of_replicates_takes():
     for number, (few, many) in enumerate(shown, start=1):
         for name, told in (("H-RAGE, burn-in of replicates", few), ("H-RAGE", many)):
             assert mean[f"experiment {number}", "level-set", name] == int(told.replace(",", ""))
+
+
+def test_errors_of_replicates_in_every_dimension():
+    rows = pd.read_csv(DOCS / "validation" / "figure-2.csv").query("panel == 'b' and budget == 95000")
+    errors = rows.groupby(["estimator", "d"])["max_error"]
+    mean, spread = errors.mean(), errors.sem()
+    told = [f"{mean['replicates', d]:.4f} ± {spread['replicates', d]:.4f}" for d in (3, 6, 9, 12, 15)]
+    assert ", ".join(told).replace("0.", ".") in TEXT
+    assert ", ".join(f"{mean['HEAD', d]:.4f}" for d in (3, 6, 9, 12, 15)).replace("0.", ".") in TEXT
+    assert set(errors.size()) == {32}
+
+
+def test_the_plan_of_the_page_on_ab_tests(tmp_path, monkeypatch, capsys):
+    """Its mean numbers of visits, up to what another machine's rounding may change of 20 runs."""
+    page = (DOCS / "ab-tests.md").read_text(encoding="utf-8")
+    told = {
+        case: int(mean.replace(",", "")) for case, mean in re.findall(r"^(typical|hard) +0.01 +([\d,]+)", page, re.M)
+    }
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pages.csv").write_text("old\nshort\nvideo\n")
+    assert main(["experiment", "create", "pages.csv", "--noise", "bernoulli", "--store", "pages.db"]) == 0
+    capsys.readouterr()
+    plan = ["experiment", "plan", "--store", "pages.db", "--baseline", "0.03", "--gap", "0.01", "--json"]
+    assert main(plan) == 0
+    found = {row["case"]: row["mean"] for row in json.loads(capsys.readouterr().out)["plan"]}
+    assert set(told) == set(found) == {"typical", "hard"}
+    for case, mean in told.items():
+        assert found[case] == pytest.approx(mean, rel=0.2)
